@@ -1,0 +1,1 @@
+"""The nouns of the glossary and the pure rules about them; imports nothing of ours."""

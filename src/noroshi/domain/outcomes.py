@@ -1,0 +1,57 @@
+"""What a channel says of one attempt. A channel tries once and returns one of these; only dispatch retries."""
+
+from datetime import timedelta
+from enum import StrEnum
+
+from msgspec import Struct
+
+
+class Scope(StrEnum):
+    MESSAGE = "message"
+    ACCOUNT = "account"
+
+
+class Sent(Struct, frozen=True, tag=True):
+    """The provider took the message."""
+
+    message_id: str
+
+
+class Retry(Struct, frozen=True, tag=True):
+    """Not now. With account scope nothing of the account is sent meanwhile and no try is used up."""
+
+    code: str
+    error: str = ""
+    after: timedelta | None = None
+    scope: Scope = Scope.MESSAGE
+
+
+class Gone(Struct, frozen=True, tag=True):
+    """The endpoint no longer exists: it is deactivated and this delivery is dead-lettered."""
+
+    code: str
+    error: str = ""
+
+
+class Rejected(Struct, frozen=True, tag=True):
+    """The provider will never take this message."""
+
+    code: str
+    error: str = ""
+
+
+class Misconfigured(Struct, frozen=True, tag=True):
+    """Our credentials or settings are wrong: the account is paused, no try is used up."""
+
+    code: str
+    error: str = ""
+
+
+class Unknown(Struct, frozen=True, tag=True):
+    """The request left and no answer came: the category's `on_unknown` decides."""
+
+    code: str = "TIMEOUT"
+    error: str = ""
+
+
+Outcome = Sent | Retry | Gone | Rejected | Misconfigured | Unknown

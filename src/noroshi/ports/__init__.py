@@ -1,0 +1,1 @@
+"""What the flow asks of the world: one small protocol per file."""

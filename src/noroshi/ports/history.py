@@ -1,0 +1,23 @@
+"""History: what was decided and what happened, for whoever asks why."""
+
+from typing import Protocol
+
+from noroshi.domain.ids import BatchId, NotificationId, TenantId
+from noroshi.domain.instants import Instant
+from noroshi.domain.records import NotificationView
+
+
+class History(Protocol):
+    async def of_batch(
+        self, tenant: TenantId, batch_id: BatchId, after: NotificationId | None, limit: int
+    ) -> list[NotificationView]:
+        """Notifications of a batch in order of their ids, each with its trail."""
+        ...
+
+    async def of_user(
+        self, tenant: TenantId, user_id: str, before: tuple[Instant, NotificationId] | None, limit: int
+    ) -> list[NotificationView]:
+        """Newest first, with their trails."""
+        ...
+
+    async def has_user(self, tenant: TenantId, user_id: str) -> bool: ...

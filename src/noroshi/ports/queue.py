@@ -1,0 +1,45 @@
+"""The queue: deliveries waiting in lanes, claimed under a lease, settled with what became of them."""
+
+from collections.abc import Sequence
+from datetime import timedelta
+from typing import Protocol
+
+from noroshi.domain.deliveries import DeliveryKey, Expired, Settled, Settlement, Taken
+from noroshi.domain.instants import Instant
+from noroshi.domain.lanes import Lane
+from noroshi.domain.records import Alert
+
+
+class Queue(Protocol):
+    async def take(self, lane: Lane, limit: int, lease: timedelta, paused_categories: frozenset[str]) -> Taken:
+        """Claims up to `limit` due deliveries of the lane, oldest due first; one that was claimed twice without
+        an outcome comes alone. Deliveries of paused categories are set aside, not claimed."""
+        ...
+
+    async def settle(self, settlements: Sequence[Settlement], alerts: Sequence[Alert] = ()) -> Settled:
+        """Writes outcomes, in one commit. A settlement whose fence is not the delivery's current one changes no
+        state: it is recorded in the ledger as a late result."""
+        ...
+
+    async def renew(self, held: Sequence[tuple[DeliveryKey, int]], lease: timedelta) -> set[DeliveryKey]:
+        """Lengthens leases, each named with its fence; answers the keys that are no longer held."""
+        ...
+
+    async def expired(
+        self, after: tuple[Instant, DeliveryKey] | None, limit: int, *, is_start: bool
+    ) -> list[tuple[Instant, Expired]]:
+        """A page of leases that ran out, in order of (lease end, key), after the given place. At the start every
+        lease of a former process counts as run out."""
+        ...
+
+    async def waiting(self) -> dict[Lane, Instant]:
+        """Each lane that holds ready deliveries, with the earliest due time."""
+        ...
+
+    async def resume(self, paused_categories: frozenset[str], limit: int) -> int:
+        """Puts back up to `limit` deliveries that were set aside and whose category is no longer paused."""
+        ...
+
+    async def unfinished(self) -> int:
+        """How many deliveries are not settled for good."""
+        ...
