@@ -146,4 +146,3 @@ class SliceChanges(Struct):
     ledger: list[LedgerRow] = field(default_factory=list)
     dead_letters: list[DeadLetterRow] = field(default_factory=list)
     fates: list[RecipientFate] = field(default_factory=list)
-

@@ -21,7 +21,9 @@ PROBLEMS: dict[str, ProblemKind] = {
         ProblemKind("bad_json", 400, "The body is not JSON.", "Send a JSON object; check quotes, commas and nesting."),
         ProblemKind("unauthorized", 401, "No valid API key.", "Send `Authorization: Bearer nrs_...` with a live key."),
         ProblemKind("forbidden", 403, "The key may not do this.", "Use a key that has the scope named in `detail`."),
-        ProblemKind("not_found", 404, "There is no such thing here.", "Check the id, and that the key's tenant owns it."),
+        ProblemKind(
+            "not_found", 404, "There is no such thing here.", "Check the id, and that the key's tenant owns it."
+        ),
         ProblemKind("method_not_allowed", 405, "This path takes other methods.", "See `Allow` and /openapi.json."),
         ProblemKind(
             "idempotency_replay", 409, "This request was accepted before.", "Use `batch_id`; nothing was sent twice."

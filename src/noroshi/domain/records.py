@@ -5,7 +5,7 @@ from typing import Any
 
 from msgspec import Struct, field
 
-from noroshi.domain.ids import BatchId, EndpointId, NotificationId, TenantId
+from noroshi.domain.ids import DEFAULT_TENANT, BatchId, EndpointId, NotificationId, TenantId
 from noroshi.domain.instants import Instant
 from noroshi.domain.states import Status
 
@@ -84,6 +84,7 @@ class Alert(Struct, frozen=True):
     kind: str
     severity: str
     subject: str
+    tenant: TenantId = DEFAULT_TENANT
 
 
 class CaughtMessage(Struct, frozen=True):

@@ -31,9 +31,7 @@ TRANSITIONS: dict[Status, frozenset[Status]] = {
     Status.CREATED: frozenset({Status.PROCESSING} | _DECIDED),
     Status.PROCESSING: frozenset(_DECIDED),
     Status.SCHEDULED: frozenset(_DECIDED),
-    Status.QUEUED: frozenset(
-        {Status.SENDING, Status.CANCELLED, Status.SUPPRESSED, Status.DEAD_LETTERED, Status.SENT}
-    ),
+    Status.QUEUED: frozenset({Status.SENDING, Status.CANCELLED, Status.SUPPRESSED, Status.DEAD_LETTERED, Status.SENT}),
     Status.SENDING: frozenset(
         {Status.SENT, Status.FAILED, Status.QUEUED, Status.RETRYING, Status.DEAD_LETTERED}
         | {Status.SUPPRESSED, Status.CANCELLED}

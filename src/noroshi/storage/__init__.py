@@ -1,0 +1,1 @@
+"""Stores: each folder implements some of the ports on one technology."""

@@ -1,0 +1,99 @@
+"""Addressing in the store: a slice's candidates in, facts read and changes written, each in a fixed number of statements."""
+
+from collections.abc import Sequence
+from datetime import timedelta
+
+import msgspec
+
+from noroshi.domain.addressing import Candidate, LedgerRow, Person, SliceChanges, SliceFacts, Usage
+from noroshi.domain.ids import EndpointId, NotificationId, TenantId, notification_id
+from noroshi.domain.instants import Instant, plus
+from noroshi.domain.people import EndpointFact, Preferences
+from noroshi.domain.templates import TemplateChoice
+from noroshi.storage.sqlite.writer import Turn
+
+_HOUR = timedelta(hours=-1)
+_DAY = timedelta(hours=-24)
+_CONTENT_WINDOW = timedelta(minutes=-5)
+
+_encode = msgspec.json.Encoder().encode
+_decode_preferences = msgspec.json.Decoder(Preferences).decode
+
+
+def read_facts(turn: Turn, candidates: list[Candidate]) -> SliceFacts:
+    """Everything the decision needs to know about these candidates."""
+    wanted = {(c.batch.tenant, c.user_id) for c in candidates}
+    users = _encode(list(wanted)).decode()
+    usage, duplicates = _read_usage(turn, candidates)
+    return SliceFacts(
+        now=turn.now,
+        candidates=candidates,
+        people=_read_people(turn, users),
+        usage=usage,
+        duplicates=duplicates,
+        templates=_read_templates(turn, candidates),
+    )
+
+
+def _read_people(turn: Turn, users: str) -> dict[tuple[TenantId, str], Person]:
+    endpoints: dict[tuple[TenantId, str], list[EndpointFact]] = {}
+    for tenant, user_id, endpoint_id, kind, is_active, is_suppressed in turn.rows("endpoints_of_slice", users):
+        fact = EndpointFact(EndpointId(endpoint_id), kind, bool(is_active), bool(is_suppressed))
+        endpoints.setdefault((tenant, user_id), []).append(fact)
+    people: dict[tuple[TenantId, str], Person] = {}
+    for tenant, user_id, locale, timezone, preferences in turn.rows("people_of_slice", users):
+        wishes = None if preferences is None else _decode_preferences(preferences)
+        people[tenant, user_id] = Person(locale, timezone, wishes, tuple(endpoints.get((tenant, user_id), ())))
+    return people
+
+
+def _read_usage(
+    turn: Turn, candidates: Sequence[Candidate]
+) -> tuple[dict[tuple[TenantId, str, str], Usage], set[NotificationId]]:
+    asked = _encode(
+        [(c.batch.tenant, c.user_id, c.batch.content_hash, c.batch.batch_id[:13].hex()) for c in candidates]
+    )
+    now = turn.now
+    rows = turn.rows("usage_of_slice", asked.decode(), plus(now, _HOUR), plus(now, _CONTENT_WINDOW), plus(now, _DAY))
+    usage: dict[tuple[TenantId, str, str], Usage] = {}
+    duplicates: set[NotificationId] = set()
+    for index, channel, hour, day, oldest_in_hour, oldest_in_day, is_duplicate in rows:
+        batch, position, user_id, _ = candidates[index]
+        usage[batch.tenant, user_id, channel] = Usage(
+            hour, day, Instant(oldest_in_hour or 0), Instant(oldest_in_day or 0)
+        )
+        if is_duplicate and channel in batch.channels:
+            duplicates.add(notification_id(batch.batch_id, position, batch.channels.index(channel)))
+    return usage, duplicates
+
+
+def _read_templates(turn: Turn, candidates: Sequence[Candidate]) -> dict[tuple[TenantId, str], list[TemplateChoice]]:
+    wanted = {(c.batch.tenant, c.batch.template_id) for c in candidates}
+    choices: dict[tuple[TenantId, str], list[TemplateChoice]] = {}
+    for tenant, template_id, channel, locale, variant, row, _ in turn.rows(
+        "templates_of_slice", _encode(list(wanted)).decode()
+    ):
+        choices.setdefault((tenant, template_id), []).append(TemplateChoice(channel, locale, variant, row))
+    return choices
+
+
+def write_changes(turn: Turn, candidates: Sequence[Candidate], changes: SliceChanges) -> None:
+    """Writes what was decided; the holds of released candidates end in the same commit."""
+    released = [
+        (c.batch.tenant, notification_id(c.batch.batch_id, c.position, c.held_channel))
+        for c in candidates
+        if c.held_channel is not None
+    ]
+    turn.run_many("remove_hold", released)
+    turn.run_many("put_notification", changes.notifications)
+    turn.run_many("put_delivery", changes.deliveries)
+    turn.run_many("put_hold", changes.holds)
+    write_ledger(turn, changes.ledger)
+    first = turn.next_number(len(changes.dead_letters))
+    turn.run_many("put_dead_letter", [(*row, first + n) for n, row in enumerate(changes.dead_letters)])
+
+
+def write_ledger(turn: Turn, rows: Sequence[LedgerRow]) -> None:
+    """Appends to the ledger, in order."""
+    first = turn.next_number(len(rows))
+    turn.run_many("put_ledger", [(*row, first + n) for n, row in enumerate(rows)])

@@ -1,0 +1,381 @@
+"""SqliteBatches: keeps batches and has them decided slice by slice, one turn of the writer each."""
+
+from collections.abc import Sequence
+from datetime import timedelta
+from typing import Any
+
+import msgspec
+
+from noroshi.domain.addressing import Candidate, LedgerRow, RecipientFate
+from noroshi.domain.batches import BatchHead, BatchView, Earlier, NewBatch, Progress, Rejection
+from noroshi.domain.ids import BatchId, NotificationId, TenantId, batch_of, last_id_of, place_in_batch
+from noroshi.domain.instants import Instant, plus
+from noroshi.domain.lanes import read_lane
+from noroshi.domain.priorities import Priority
+from noroshi.domain.reasons import Reason
+from noroshi.domain.records import StatusCounts
+from noroshi.domain.states import Status
+from noroshi.ports.batches import Decide
+from noroshi.ports.batches import Turn as TurnResult
+from noroshi.storage.sqlite.addressing import read_facts, write_changes, write_ledger
+from noroshi.storage.sqlite.connection import Row, Statements
+from noroshi.storage.sqlite.readers import Readers
+from noroshi.storage.sqlite.writer import Turn, Writer, as_instant
+
+KEY_LIFE = timedelta(hours=24)
+_OPEN_BATCHES_A_TURN = 32
+_KNOWN_RECIPIENT_LISTS = 64
+
+_encode = msgspec.json.Encoder().encode
+_decode_strings = msgspec.json.Decoder(list[str]).decode
+_decode_counts = msgspec.json.Decoder(dict[str, int]).decode
+
+
+class _Open:
+    """A batch being decided in this turn: its head, whom it still has to reach, and its counts."""
+
+    __slots__ = ("head", "new", "next_recipient", "progress", "recipients", "user_ids")
+
+    def __init__(self, head: BatchHead, user_ids: Sequence[str], next_recipient: int, progress: Progress) -> None:
+        self.head = head
+        self.user_ids = user_ids
+        self.recipients = len(user_ids)
+        self.next_recipient = next_recipient
+        self.progress = progress
+        self.new: NewBatch | None = None
+
+    def take(self, room: int) -> list[Candidate]:
+        first = self.next_recipient
+        self.next_recipient = min(first + room, self.recipients)
+        return [
+            Candidate(self.head, position, self.user_ids[position], None)
+            for position in range(first, self.next_recipient)
+        ]
+
+    @property
+    def left(self) -> int:
+        return self.recipients - self.next_recipient
+
+    @property
+    def state(self) -> int:
+        return 0 if self.left else 1
+
+    def note(self, fate: RecipientFate) -> None:
+        if fate.code is None:
+            self.progress.accepted += 1
+        else:
+            self.reject(fate.user_id, fate.code)
+
+    def reject(self, user_id: str, code: str) -> None:
+        progress = self.progress
+        progress.rejected += 1
+        progress.reasons[code] = progress.reasons.get(code, 0) + 1
+        progress.rejections.append(Rejection(user_id, code))
+
+
+def read_head(row: Row) -> BatchHead:
+    """A batch's head from its first twelve columns."""
+    tenant, batch_id, template_id, channels, priority, category, content_hash, created_at, due_at = row[:9]
+    return BatchHead(
+        tenant=tenant,
+        batch_id=BatchId(batch_id),
+        template_id=template_id,
+        channels=tuple(channels.split(",")),
+        priority=Priority(priority),
+        category=category,
+        content_hash=content_hash,
+        created_at=created_at,
+        due_at=due_at,
+        expires_at=as_instant(row[9]),
+        digest_key=row[10],
+        created_by=row[11],
+    )
+
+
+class SqliteBatches:
+    """Implements ports/batches.py."""
+
+    def __init__(self, writer: Writer, readers: Readers) -> None:
+        self._writer = writer
+        self._readers = readers
+        # recipients never change once kept, so they may be remembered between the slices of a large batch
+        self._recipients: dict[BatchId, list[str]] = {}
+
+    async def keep(self, new: Sequence[NewBatch], room: int, decide: Decide, *, is_urgent: bool = False) -> TurnResult:
+        name = "accept" if new else "address"
+        return await self._writer.turn(name, lambda turn: self._keep(turn, new, room, decide), is_urgent=is_urgent)
+
+    def _keep(self, turn: Turn, new: Sequence[NewBatch], room: int, decide: Decide) -> TurnResult:
+        result = TurnResult(earlier=_find_earlier(turn, new))
+        fresh = [_begin(batch) for batch, earlier in zip(new, result.earlier, strict=True) if earlier is None]
+        waiting = self._waiting(turn)
+        holds = _due_holds(turn, room)
+        candidates = _share(turn.now, fresh, waiting, holds, room)
+        if candidates:
+            changes = decide(read_facts(turn, candidates))
+            write_changes(turn, candidates, changes)
+            opened = {batch.head.batch_id: batch for batch in (*fresh, *waiting)}
+            for fate in changes.fates:
+                opened[fate.batch_id].note(fate)
+            _write_rejections(turn, opened, changes.fates)
+            result.lanes = {read_lane(name) for name in {row.lane for row in changes.deliveries}}
+            result.deliveries = len(changes.deliveries)
+            result.decided = len(candidates)
+        _write_new(turn, fresh)
+        self._advance(
+            turn, [batch for batch in waiting if batch.head.batch_id in {c.batch.batch_id for c in candidates}]
+        )
+        self._remember(fresh)
+        result.progress = {batch.head.batch_id: batch.progress for batch in (*fresh, *waiting)}
+        result.next_due_at = _next_due(turn)
+        result.has_more = result.next_due_at is not None and result.next_due_at <= turn.now
+        return result
+
+    def _remember(self, fresh: Sequence[_Open]) -> None:
+        for batch in fresh:
+            if batch.left and len(self._recipients) < _KNOWN_RECIPIENT_LISTS:
+                self._recipients[batch.head.batch_id] = list(batch.user_ids)
+
+    def _waiting(self, turn: Turn) -> list[_Open]:
+        found: list[_Open] = []
+        for row in turn.rows("open_batches", turn.now, _OPEN_BATCHES_A_TURN):
+            head = read_head(row)
+            progress = Progress(row[13], row[16], row[17], _decode_counts(row[18]), [], bool(row[12]))
+            found.append(_Open(head, self._recipients_of(turn, head), row[15], progress))
+        return found
+
+    def _recipients_of(self, turn: Turn, head: BatchHead) -> list[str]:
+        known = self._recipients.get(head.batch_id)
+        if known is None:
+            row = turn.one("body_recipients", head.tenant, head.batch_id)
+            known = _decode_strings(row[0]) if row else []
+            if len(self._recipients) < _KNOWN_RECIPIENT_LISTS:
+                self._recipients[head.batch_id] = known
+        return known
+
+    def _advance(self, turn: Turn, touched: Sequence[_Open]) -> None:
+        for batch in touched:
+            if not batch.left:
+                self._recipients.pop(batch.head.batch_id, None)
+        turn.run_many(
+            "advance_batch",
+            [
+                (
+                    batch.next_recipient,
+                    batch.progress.accepted,
+                    batch.progress.rejected,
+                    _encode(batch.progress.reasons).decode(),
+                    batch.state,
+                    batch.head.tenant,
+                    batch.head.batch_id,
+                )
+                for batch in touched
+            ],
+        )
+
+    async def find(self, tenant: TenantId, batch_id: BatchId) -> BatchView | None:
+        row = await self._readers.read(lambda reader: reader.one("find_batch", tenant, batch_id))
+        if row is None:
+            return None
+        progress = Progress(row[13], row[16], row[17], _decode_counts(row[18]), [], bool(row[12]))
+        return BatchView(read_head(row), progress, msgspec.json.decode(row[20]), as_instant(row[19]), row[21])
+
+    async def counts(self, tenant: TenantId, batch_id: BatchId) -> StatusCounts | None:
+        def read(reader: Statements) -> StatusCounts | None:
+            head = reader.one("batch_progress_columns", tenant, batch_id)
+            if head is None:
+                return None
+            channels, recipients, next_recipient, state, _ = head
+            by_channel = {
+                (channel, Status(status)): count
+                for channel, status, count in reader.rows("count_statuses", tenant, batch_id, last_id_of(batch_id))
+            }
+            return StatusCounts(by_channel, recipients - next_recipient, tuple(channels.split(",")), state >= 2)
+
+        return await self._readers.read(read)
+
+    async def rejections(
+        self, tenant: TenantId, batch_id: BatchId, after: int, limit: int
+    ) -> list[tuple[int, Rejection]]:
+        rows = await self._readers.read(lambda reader: reader.rows("list_rejections", tenant, batch_id, after, limit))
+        return [(position, Rejection(user_id, code)) for position, user_id, code in rows]
+
+    async def remember_answer(self, tenant: TenantId, batch_id: BatchId, answer: bytes) -> None:
+        await self._writer.turn("answer", lambda turn: turn.run("remember_answer", answer, tenant, batch_id))
+
+    async def begin_cancel(self, tenant: TenantId, batch_id: BatchId) -> bool:
+        def work(turn: Turn) -> bool:
+            if turn.one("batch_progress_columns", tenant, batch_id) is None:
+                return False
+            turn.run("begin_cancel", turn.now, tenant, batch_id)
+            return True
+
+        return await self._writer.turn("cancel_begin", work, is_urgent=True)
+
+    async def cancel_page(self, limit: int) -> int:
+        return await self._writer.turn("cancel_page", lambda turn: _cancel_page(turn, limit))
+
+
+def _find_earlier(turn: Turn, new: Sequence[NewBatch]) -> list[Earlier | None]:
+    keyed = [batch for batch in new if batch.idempotency_key is not None]
+    if not keyed:
+        return [None] * len(new)
+    asked = _encode([(batch.head.tenant, batch.idempotency_key) for batch in keyed]).decode()
+    held: dict[tuple[int, str], tuple[bytes, BatchId]] = {
+        (tenant, key): (fingerprint, BatchId(batch_id))
+        for tenant, key, fingerprint, batch_id, expires_at in turn.rows("find_idempotency_keys", asked)
+        if expires_at > turn.now
+    }
+    found: list[Earlier | None] = []
+    taken: list[tuple[Any, ...]] = []
+    for batch in new:
+        if batch.idempotency_key is None:
+            found.append(None)
+            continue
+        place = (batch.head.tenant, batch.idempotency_key)
+        holder = held.get(place)
+        if holder is not None:
+            found.append(Earlier(holder[1], holder[0] == batch.fingerprint))
+            continue
+        held[place] = (batch.fingerprint, batch.head.batch_id)
+        taken.append((*place, batch.fingerprint, batch.head.batch_id, plus(turn.now, KEY_LIFE)))
+        found.append(None)
+    turn.run_many("hold_idempotency_key", taken)
+    return found
+
+
+def _begin(new: NewBatch) -> _Open:
+    total = len(new.user_ids) + len(new.repeated)
+    batch = _Open(new.head, new.user_ids, 0, Progress(total, is_scheduled=new.is_scheduled))
+    batch.new = new
+    for user_id in new.repeated:
+        batch.reject(user_id, Reason.REPEATED)
+    return batch
+
+
+def _due_holds(turn: Turn, room: int) -> list[Candidate]:
+    rows = turn.rows("due_holds", turn.now, max(room // 4, 1))
+    if not rows:
+        return []
+    asked = {(tenant, batch_of(NotificationId(raw)).hex()) for tenant, raw, _ in rows}
+    heads = {
+        (row[0], BatchId(row[1])): read_head(row)
+        for row in turn.rows("heads_of_batches", _encode(list(asked)).decode())
+    }
+    candidates: list[Candidate] = []
+    for tenant, raw, user_id in rows:
+        held = NotificationId(raw)
+        head = heads.get((tenant, batch_of(held)))
+        if head is not None:
+            position, channel_number = place_in_batch(held)
+            candidates.append(Candidate(head, position, user_id, channel_number))
+    return candidates
+
+
+def _share(
+    now: Instant, fresh: Sequence[_Open], waiting: Sequence[_Open], holds: Sequence[Candidate], room: int
+) -> list[Candidate]:
+    """Up to `room` candidates: holds first (they are few), a quarter for batches that wait, the rest for new ones,
+    each in rounds so that no small batch waits behind a large one."""
+    candidates = list(holds)
+    room = max(room - len(candidates), 0)
+    for_waiting = max(room // 4, 1) if waiting else 0
+    due = [batch for batch in fresh if batch.head.due_at <= now]
+    candidates.extend(_in_rounds(due, room - for_waiting))
+    left = room - (len(candidates) - len(holds))
+    candidates.extend(_in_rounds(waiting, left))
+    return candidates
+
+
+def _in_rounds(batches: Sequence[_Open], room: int) -> list[Candidate]:
+    taken: list[Candidate] = []
+    hungry = [batch for batch in batches if batch.left]
+    while hungry and room > 0:
+        portion = max(room // len(hungry), 1)
+        for batch in hungry:
+            some = batch.take(min(portion, room))
+            taken.extend(some)
+            room -= len(some)
+        hungry = [batch for batch in hungry if batch.left]
+    return taken
+
+
+def _write_rejections(turn: Turn, opened: dict[BatchId, _Open], fates: Sequence[RecipientFate]) -> None:
+    turn.run_many(
+        "insert_rejections",
+        [
+            (opened[fate.batch_id].head.tenant, fate.batch_id, fate.position, fate.user_id, fate.code)
+            for fate in fates
+            if fate.code is not None
+        ],
+    )
+
+
+def _write_new(turn: Turn, fresh: Sequence[_Open]) -> None:
+    turn.run_many("insert_batch", [_batch_row(batch) for batch in fresh])
+    bodies: list[tuple[Any, ...]] = []
+    repeats: list[tuple[Any, ...]] = []
+    for batch in fresh:
+        new = batch.new
+        assert new is not None  # noqa: S101 - `fresh` holds new batches only
+        place = (new.head.tenant, new.head.batch_id)
+        bodies.append((*place, new.data, _encode(new.user_ids)))
+        first = len(new.user_ids)
+        repeats.extend((*place, first + n, user_id, Reason.REPEATED) for n, user_id in enumerate(new.repeated))
+    turn.run_many("insert_batch_body", bodies)
+    turn.run_many("insert_rejections", repeats)
+
+
+def _batch_row(batch: _Open) -> tuple[Any, ...]:
+    head, progress = batch.head, batch.progress
+    return (
+        head.tenant,
+        head.batch_id,
+        head.template_id,
+        ",".join(head.channels),
+        head.priority,
+        head.category,
+        head.content_hash,
+        head.created_at,
+        head.due_at,
+        head.expires_at,
+        head.digest_key,
+        head.created_by,
+        progress.is_scheduled,
+        progress.total,
+        batch.recipients,
+        batch.next_recipient,
+        progress.accepted,
+        progress.rejected,
+        _encode(progress.reasons).decode(),
+        batch.state,
+    )
+
+
+def _next_due(turn: Turn) -> Instant | None:
+    dues = [row[0] for name in ("next_due_batch", "next_due_hold") if (row := turn.one(name)) is not None]
+    return Instant(min(dues)) if dues else None
+
+
+def _cancel_page(turn: Turn, limit: int) -> int:
+    found = turn.one("cancelling_batches", 1)
+    if found is None:
+        return 0
+    tenant, raw = found
+    batch_id = BatchId(raw)
+    last = last_id_of(batch_id)
+    deliveries = turn.rows("unsent_deliveries", tenant, batch_id, last, limit)
+    holds = turn.rows("held_notifications", tenant, batch_id, last, limit)
+    turn.run_many("remove_delivery", deliveries)
+    turn.run_many("remove_hold", holds)
+    touched = {(row[0], row[1]) for row in (*deliveries, *holds)}
+    withdraw(turn, sorted(touched))
+    if not touched:
+        turn.run("end_cancel", tenant, batch_id)
+    return max(len(touched), 1)
+
+
+def withdraw(turn: Turn, notifications: Sequence[tuple[TenantId, NotificationId]]) -> None:
+    """CANCELLED, with the record of it, for those that have no delivery left and are not terminal."""
+    ended = turn.run_many("withdraw_notification", notifications)
+    write_ledger(turn, [LedgerRow(row[0], NotificationId(row[1]), turn.now, "cancelled", None) for row in ended])

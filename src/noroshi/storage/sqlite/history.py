@@ -1,0 +1,94 @@
+"""SqliteHistory: notifications with the trail of decisions that explains each."""
+
+from collections.abc import Sequence
+from typing import Any
+
+import msgspec
+
+from noroshi.domain.ids import BatchId, NotificationId, TenantId, batch_of, last_id_of
+from noroshi.domain.instants import Instant
+from noroshi.domain.records import LedgerEntry, NotificationView
+from noroshi.domain.states import Status
+from noroshi.storage.sqlite.connection import Row, Statements
+from noroshi.storage.sqlite.readers import Readers
+from noroshi.storage.sqlite.writer import as_instant
+
+_decode_object = msgspec.json.Decoder(dict[str, Any]).decode
+_FAR = 1 << 62
+_LAST_ID = b"\xff" * 16
+
+
+def read_trails(reader: Statements, tenant: TenantId, notifications: Sequence[bytes]) -> dict[bytes, list[LedgerEntry]]:
+    """The ledger of each notification, in order."""
+    asked = msgspec.json.encode([raw.hex() for raw in notifications]).decode()
+    trails: dict[bytes, list[LedgerEntry]] = {raw: [] for raw in notifications}
+    for raw, at, kind, detail in reader.rows("trails", tenant, asked):
+        trails[raw].append(LedgerEntry(Instant(at), kind, _decode_object(detail) if detail else {}))
+    return trails
+
+
+class SqliteHistory:
+    """Implements ports/history.py."""
+
+    def __init__(self, readers: Readers) -> None:
+        self._readers = readers
+
+    async def of_batch(
+        self, tenant: TenantId, batch_id: BatchId, after: NotificationId | None, limit: int
+    ) -> list[NotificationView]:
+        first, last = after or batch_id, last_id_of(batch_id)
+        return await self._readers.read(
+            lambda reader: _read_views(
+                reader, tenant, reader.rows("notifications_of_batch", tenant, first, last, limit)
+            )
+        )
+
+    async def of_user(
+        self, tenant: TenantId, user_id: str, before: tuple[Instant, NotificationId] | None, limit: int
+    ) -> list[NotificationView]:
+        at, last = before or (_FAR, _LAST_ID)
+        return await self._readers.read(
+            lambda reader: _read_views(
+                reader, tenant, reader.rows("notifications_of_user", tenant, user_id, at, last, limit)
+            )
+        )
+
+    async def has_user(self, tenant: TenantId, user_id: str) -> bool:
+        row = await self._readers.read(lambda reader: reader.one("has_user", tenant, user_id))
+        return bool(row and row[0])
+
+
+def _read_views(reader: Statements, tenant: TenantId, rows: Sequence[Row]) -> list[NotificationView]:
+    trails = read_trails(reader, tenant, [row[1] for row in rows])
+    return [_read_view(row, trails[row[1]]) for row in rows]
+
+
+def _read_view(row: Row, recorded: list[LedgerEntry]) -> NotificationView:
+    _, raw, user_id, channel, stored, reason, at, standing, sent_at, tries = row[:10]
+    template_id, version, locale, held_until, due_at, is_leased = row[10:]
+    status = Status(stored)
+    if is_leased and status in (Status.QUEUED, Status.RETRYING):
+        status = Status.SENDING
+    trail = recorded
+    if standing and status is not Status.SCHEDULED:
+        # a plain "queued" is not written to the ledger: the row's own time says it
+        queued = LedgerEntry(Instant(at), "queued", {})
+        trail = sorted([queued, *recorded], key=lambda entry: entry.at)
+    failures = [entry.detail for entry in recorded if "error" in entry.detail]
+    return NotificationView(
+        notification_id=NotificationId(raw),
+        batch_id=batch_of(NotificationId(raw)),
+        user_id=user_id,
+        channel=channel,
+        status=status,
+        reason=reason,
+        decided_at=Instant(at),
+        sent_at=as_instant(sent_at),
+        due_at=as_instant(held_until if held_until is not None else due_at),
+        retry_count=max(tries - 1, 0),
+        error=str(failures[-1]["error"]) if failures and status is not Status.SENT else None,
+        template_id=template_id,
+        template_version=version,
+        template_locale=locale,
+        trail=tuple(trail),
+    )

@@ -1,0 +1,58 @@
+-- name: put_user
+-- Creates or replaces a user; preferences and data key stay.
+INSERT INTO users (tenant, user_id, data_key, name, locale, timezone, is_zone_confirmed, attributes, created_at, updated_at)
+VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?9)
+ON CONFLICT (tenant, user_id) DO UPDATE SET name = excluded.name, locale = excluded.locale,
+    timezone = excluded.timezone, is_zone_confirmed = excluded.is_zone_confirmed, attributes = excluded.attributes,
+    updated_at = excluded.updated_at;
+
+-- name: get_user
+-- One user.
+SELECT user_id, data_key, name, locale, timezone, is_zone_confirmed, attributes, preferences, created_at, updated_at
+FROM users WHERE tenant = ? AND user_id = ?;
+
+-- name: remove_user
+-- Forgets a user; what was sealed with the data key can never be opened again.
+DELETE FROM users WHERE tenant = ? AND user_id = ?;
+
+-- name: remove_user_endpoints
+-- Forgets a user's endpoints.
+DELETE FROM endpoints WHERE tenant = ? AND user_id = ?;
+
+-- name: put_endpoint
+-- Sets an endpoint's address; a new address is active again.
+INSERT INTO endpoints (
+    tenant, user_id, endpoint_id, kind, blind, sealed, is_active, platform, app_version, created_at, last_used_at
+) VALUES (?1, ?2, ?3, ?4, ?5, ?6, 1, ?7, ?8, ?9, ?9)
+ON CONFLICT (tenant, user_id, endpoint_id) DO UPDATE SET
+    is_active = CASE WHEN blind = excluded.blind AND ?10 THEN is_active ELSE 1 END,
+    blind = excluded.blind, sealed = excluded.sealed, app_version = excluded.app_version,
+    last_used_at = excluded.last_used_at;
+
+-- name: remove_endpoint
+-- Forgets one endpoint.
+DELETE FROM endpoints WHERE tenant = ? AND user_id = ? AND endpoint_id = ?;
+
+-- name: endpoints_of_user
+-- A user's endpoints.
+SELECT endpoint_id, kind, sealed, is_active, platform, app_version, created_at, last_used_at, blind
+FROM endpoints WHERE tenant = ? AND user_id = ? ORDER BY endpoint_id;
+
+-- name: put_preferences
+-- Replaces a user's wishes.
+UPDATE users SET preferences = ?3, locale = coalesce(?4, locale), timezone = coalesce(?5, timezone), updated_at = ?6
+WHERE tenant = ?1 AND user_id = ?2;
+
+-- name: usage_of_user
+-- What was counted for a user in the last hour and day, by channel. Parameters: tenant, user, hour ago, day ago.
+SELECT channel, sum(at > ?3), count(*), min(CASE WHEN at > ?3 THEN at END), min(at)
+FROM notifications WHERE tenant = ?1 AND user_id = ?2 AND at > ?4 AND standing = 2 GROUP BY channel;
+
+-- name: has_user
+-- Whether the user is registered or was ever addressed.
+SELECT EXISTS (SELECT 1 FROM users WHERE tenant = ?1 AND user_id = ?2)
+    OR EXISTS (SELECT 1 FROM notifications WHERE tenant = ?1 AND user_id = ?2);
+
+-- name: suppress_endpoint
+-- Never use this address again.
+INSERT INTO suppressions (tenant, kind, blind, reason, at) VALUES (?, ?, ?, ?, ?) ON CONFLICT DO NOTHING;

@@ -1,0 +1,111 @@
+-- name: notifications_of_batch
+-- A batch's notifications in the order of their ids, with what is live of each.
+SELECT n.tenant, n.notification_id, n.user_id, n.channel, n.status, n.reason, n.at, n.standing, n.sent_at, n.tries,
+    t.template_id, t.version, t.locale, h.due_at,
+    (SELECT min(d.due_at) FROM deliveries d WHERE d.tenant = n.tenant AND d.notification_id = n.notification_id
+        AND d.state <> 1),
+    EXISTS (SELECT 1 FROM deliveries d WHERE d.tenant = n.tenant AND d.notification_id = n.notification_id
+        AND d.state = 1)
+FROM notifications n
+LEFT JOIN templates t ON t.tenant = n.tenant AND t.template_row = n.template_row
+LEFT JOIN holds h ON h.tenant = n.tenant AND h.notification_id = n.notification_id
+WHERE n.tenant = ? AND n.notification_id > ? AND n.notification_id <= ? ORDER BY n.notification_id LIMIT ?;
+
+-- name: notifications_of_user
+-- A user's notifications, newest first, with what is live of each. Parameters: tenant, user, at, id, limit.
+SELECT n.tenant, n.notification_id, n.user_id, n.channel, n.status, n.reason, n.at, n.standing, n.sent_at, n.tries,
+    t.template_id, t.version, t.locale, h.due_at,
+    (SELECT min(d.due_at) FROM deliveries d WHERE d.tenant = n.tenant AND d.notification_id = n.notification_id
+        AND d.state <> 1),
+    EXISTS (SELECT 1 FROM deliveries d WHERE d.tenant = n.tenant AND d.notification_id = n.notification_id
+        AND d.state = 1)
+FROM notifications n
+LEFT JOIN templates t ON t.tenant = n.tenant AND t.template_row = n.template_row
+LEFT JOIN holds h ON h.tenant = n.tenant AND h.notification_id = n.notification_id
+WHERE n.tenant = ?1 AND n.user_id = ?2 AND (n.at, n.notification_id) < (?3, ?4)
+ORDER BY n.at DESC, n.notification_id DESC LIMIT ?5;
+
+-- name: trails
+-- The ledger of these notifications.
+SELECT l.notification_id, l.at, l.kind, l.detail
+FROM json_each(?2) r JOIN ledger l ON l.tenant = ?1 AND l.notification_id = unhex(r.value)
+ORDER BY l.notification_id, l.seq;
+
+-- name: list_dead_letters
+-- Dead letters that match, newest first. Parameters: tenant, before, channel, code, category, user, first, last, only, limit.
+SELECT dead_letter_id, notification_id, endpoint_id, lane, user_id, category, template_row, expires_at, wanted_at,
+    code, error, tries, at
+FROM dead_letters
+WHERE tenant = ?1 AND dead_letter_id < ?2
+  AND (?3 IS NULL OR lane LIKE ?3 || '.%') AND (?4 IS NULL OR code = ?4) AND (?5 IS NULL OR category = ?5)
+  AND (?6 IS NULL OR user_id = ?6) AND (?7 IS NULL OR notification_id BETWEEN ?7 AND ?8)
+  AND (?9 IS NULL OR dead_letter_id = ?9)
+ORDER BY dead_letter_id DESC LIMIT ?10;
+
+-- name: remove_dead_letter
+-- Takes a dead letter away: it was replayed or discarded.
+DELETE FROM dead_letters WHERE tenant = ? AND dead_letter_id = ?;
+
+-- name: requeue_notification
+-- DEAD_LETTERED to QUEUED, by a person; SENT stays SENT when one device of many is replayed.
+UPDATE notifications SET status = 30, reason = NULL WHERE tenant = ? AND notification_id = ? AND status = 70;
+
+-- name: add_pause
+-- A second pause of the same thing is the first one.
+INSERT INTO pauses (tenant, pause_id, kind, name, created_at, created_by) VALUES (?, ?, ?, ?, ?, ?)
+ON CONFLICT (tenant, kind, name) DO NOTHING;
+
+-- name: find_pause
+-- The pause of one thing.
+SELECT pause_id, kind, name, created_at, created_by FROM pauses WHERE tenant = ? AND kind = ? AND name = ?;
+
+-- name: list_pauses
+-- A tenant's pauses in order.
+SELECT pause_id, kind, name, created_at, created_by FROM pauses WHERE tenant = ? AND pause_id > ?
+ORDER BY pause_id LIMIT ?;
+
+-- name: pauses_in_force
+-- The pauses of every tenant.
+SELECT pause_id, kind, name, created_at, created_by FROM pauses;
+
+-- name: remove_pause
+-- Resumes.
+DELETE FROM pauses WHERE tenant = ? AND pause_id = ?;
+
+-- name: add_key
+-- Keeps an API key without its secret.
+INSERT INTO api_keys (tenant, key_id, name, scopes, digest, created_at, expires_at, per_minute)
+VALUES (?, ?, ?, ?, ?, ?, ?, ?);
+
+-- name: find_key
+-- The key with this public id.
+SELECT key_id, tenant, name, scopes, digest, created_at, expires_at, revoked_at, per_minute
+FROM api_keys WHERE key_id = ?;
+
+-- name: list_keys
+-- A tenant's keys.
+SELECT key_id, tenant, name, scopes, digest, created_at, expires_at, revoked_at, per_minute
+FROM api_keys WHERE tenant = ? ORDER BY created_at;
+
+-- name: revoke_key
+-- The key opens nothing any more.
+UPDATE api_keys SET revoked_at = ? WHERE tenant = ? AND key_id = ? AND revoked_at IS NULL;
+
+-- name: put_caught
+-- Keeps what the catcher got.
+INSERT INTO caught (
+    tenant, caught_id, channel, user_id, notification_id, address, subject, title, body, metadata, caught_at
+) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?);
+
+-- name: trim_caught
+-- Keeps the latest ones only.
+DELETE FROM caught WHERE tenant = ?1 AND caught_id <= (
+    SELECT caught_id FROM caught WHERE tenant = ?1 ORDER BY caught_id DESC LIMIT 1 OFFSET ?2
+);
+
+-- name: list_caught
+-- What the catcher got, newest first.
+SELECT caught_id, channel, user_id, notification_id, address, subject, title, body, metadata, caught_at
+FROM caught
+WHERE tenant = ?1 AND caught_id < ?2 AND (?3 IS NULL OR channel = ?3) AND (?4 IS NULL OR user_id = ?4)
+ORDER BY caught_id DESC LIMIT ?5;

@@ -1,0 +1,171 @@
+"""The small records: pauses, API keys, account blocks, and what the catcher kept."""
+
+from collections.abc import Sequence
+from typing import Any
+
+import msgspec
+
+from noroshi.domain.deliveries import Attempt
+from noroshi.domain.ids import NotificationId, TenantId
+from noroshi.domain.instants import Instant
+from noroshi.domain.records import ApiKey, CaughtMessage, KeyScope, Pause, PauseKind
+from noroshi.ports.clock import Clock
+from noroshi.storage.sqlite.connection import Row
+from noroshi.storage.sqlite.readers import Readers
+from noroshi.storage.sqlite.writer import Turn, Writer, as_instant
+
+KEPT_CAUGHT = 10_000
+_FAR = 1 << 62
+
+_encode = msgspec.json.Encoder().encode
+_decode_object = msgspec.json.Decoder(dict[str, Any]).decode
+
+
+class SqlitePauses:
+    """Implements ports/pauses.py."""
+
+    def __init__(self, writer: Writer, readers: Readers) -> None:
+        self._writer = writer
+        self._readers = readers
+
+    async def add(self, tenant: TenantId, kind: PauseKind, name: str | None, by: str) -> Pause:
+        def work(turn: Turn) -> Pause:
+            turn.run("add_pause", tenant, turn.next_number(), kind, name or "", turn.now, by)
+            return _read_pause(turn.rows("find_pause", tenant, kind, name or "")[0])
+
+        return await self._writer.turn("pause", work, is_urgent=True)
+
+    async def list_pauses(self, tenant: TenantId, after: int, limit: int) -> list[Pause]:
+        rows = await self._readers.read(lambda reader: reader.rows("list_pauses", tenant, after, limit))
+        return [_read_pause(row) for row in rows]
+
+    async def remove(self, tenant: TenantId, pause_id: int) -> bool:
+        return await self._writer.turn(
+            "unpause", lambda turn: turn.run("remove_pause", tenant, pause_id) > 0, is_urgent=True
+        )
+
+    async def in_force(self) -> list[Pause]:
+        rows = await self._readers.read(lambda reader: reader.rows("pauses_in_force"))
+        return [_read_pause(row) for row in rows]
+
+
+def _read_pause(row: Row) -> Pause:
+    pause_id, kind, name, created_at, created_by = row
+    return Pause(pause_id, PauseKind(kind), name or None, Instant(created_at), created_by)
+
+
+class SqliteKeys:
+    """Implements ports/keys.py."""
+
+    def __init__(self, writer: Writer, readers: Readers) -> None:
+        self._writer = writer
+        self._readers = readers
+
+    async def add(self, key: ApiKey) -> None:
+        row = (key.tenant, key.key_id, key.name, ",".join(key.scopes), key.digest, key.created_at, key.expires_at)
+        await self._writer.turn("add_key", lambda turn: turn.run("add_key", *row, key.per_minute))
+
+    async def find(self, key_id: str) -> ApiKey | None:
+        row = await self._readers.read(lambda reader: reader.one("find_key", key_id))
+        return None if row is None else _read_key(row)
+
+    async def list_keys(self, tenant: TenantId) -> list[ApiKey]:
+        rows = await self._readers.read(lambda reader: reader.rows("list_keys", tenant))
+        return [_read_key(row) for row in rows]
+
+    async def revoke(self, tenant: TenantId, key_id: str) -> bool:
+        return await self._writer.turn(
+            "revoke_key", lambda turn: turn.run("revoke_key", turn.now, tenant, key_id) > 0, is_urgent=True
+        )
+
+
+def _read_key(row: Row) -> ApiKey:
+    key_id, tenant, name, scopes, digest, created_at, expires_at, revoked_at, per_minute = row
+    return ApiKey(
+        key_id=key_id,
+        tenant=tenant,
+        name=name,
+        scopes=tuple(KeyScope(scope) for scope in scopes.split(",")),
+        digest=digest,
+        created_at=Instant(created_at),
+        expires_at=as_instant(expires_at),
+        revoked_at=as_instant(revoked_at),
+        per_minute=per_minute,
+    )
+
+
+class SqliteAccounts:
+    """Implements ports/accounts.py."""
+
+    def __init__(self, writer: Writer, readers: Readers, clock: Clock) -> None:
+        self._writer = writer
+        self._readers = readers
+        self._clock = clock
+
+    async def block(self, account: str, until: Instant, why: str) -> None:
+        await self._writer.turn(
+            "block_account", lambda turn: turn.run("block_account", account, until, why), is_urgent=True
+        )
+
+    async def blocked(self) -> dict[str, Instant]:
+        now = self._clock.now()
+        rows = await self._readers.read(lambda reader: reader.rows("blocked_accounts", now))
+        return {account: Instant(until) for account, until in rows}
+
+
+def masked(address: str) -> str:
+    """An address nobody can write to: enough to recognise, too little to leak."""
+    name, at, domain = address.partition("@")
+    if at:
+        return f"{name[:1]}***@{domain}"
+    return f"***{address[-2:]}" if len(address) > 4 else "***" if address else ""
+
+
+class SqliteCaught:
+    """Implements ports/caught.py."""
+
+    def __init__(self, writer: Writer, readers: Readers) -> None:
+        self._writer = writer
+        self._readers = readers
+
+    async def keep_caught(self, attempts: Sequence[Attempt]) -> None:
+        await self._writer.turn("catch", lambda turn: _keep_caught(turn, attempts))
+
+    async def list_caught(
+        self, tenant: TenantId, channel: str | None, user_id: str | None, before: int | None, limit: int
+    ) -> list[CaughtMessage]:
+        last = _FAR if before is None else before
+        rows = await self._readers.read(
+            lambda reader: reader.rows("list_caught", tenant, last, channel, user_id, limit)
+        )
+        return [_read_caught(row) for row in rows]
+
+
+def _keep_caught(turn: Turn, attempts: Sequence[Attempt]) -> None:
+    first = turn.next_number(len(attempts))
+    rows: list[tuple[Any, ...]] = []
+    for number, attempt in enumerate(attempts):
+        content = attempt.content
+        rows.append(
+            (attempt.key.tenant, first + number, attempt.lane.channel, attempt.recipient.user_id)
+            + (attempt.key.notification_id, masked(attempt.address), content.subject, content.title, content.body)
+            + (_encode(content.metadata).decode(), turn.now)
+        )
+    turn.run_many("put_caught", rows)
+    turn.run_many("trim_caught", [(tenant, KEPT_CAUGHT) for tenant in {a.key.tenant for a in attempts}])
+
+
+def _read_caught(row: Row) -> CaughtMessage:
+    caught_id, channel, user_id, raw, address, subject, title, body, metadata, caught_at = row
+    return CaughtMessage(
+        caught_id=caught_id,
+        channel=channel,
+        user_id=user_id,
+        notification_id=NotificationId(raw),
+        address=address,
+        subject=subject,
+        title=title,
+        body=body,
+        metadata=_decode_object(metadata),
+        caught_at=Instant(caught_at),
+    )

@@ -1,0 +1,38 @@
+"""The SQL of the store: `.sql` files in, named queries out.
+
+A query begins with `-- name: its_name`; the comment line after it says what it is for.
+"""
+
+from importlib.resources import files
+
+_MARK = "-- name: "
+
+
+def _parse(text: str) -> dict[str, str]:
+    found: dict[str, str] = {}
+    for block in text.split(_MARK)[1:]:
+        name, _, body = block.partition("\n")
+        lines = [line for line in body.splitlines() if not line.startswith("--")]
+        found[name.strip()] = "\n".join(lines).strip().rstrip(";")
+    return found
+
+
+def _load() -> dict[str, str]:
+    queries: dict[str, str] = {}
+    for entry in sorted(files(__package__).joinpath("queries").iterdir(), key=lambda e: e.name):
+        if entry.name.endswith(".sql"):
+            queries.update(_parse(entry.read_text(encoding="utf-8")))
+    return queries
+
+
+SQL: dict[str, str] = _load()
+
+
+def migrations() -> list[tuple[int, str, str]]:
+    """(number, name, script), in order."""
+    scripts: list[tuple[int, str, str]] = []
+    for entry in files(__package__).joinpath("migrations").iterdir():
+        if entry.name.endswith(".sql"):
+            number, _, name = entry.name.removesuffix(".sql").partition("_")
+            scripts.append((int(number), name, entry.read_text(encoding="utf-8")))
+    return sorted(scripts)

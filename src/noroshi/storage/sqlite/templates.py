@@ -1,0 +1,93 @@
+"""SqliteTemplates: template versions, only ever added; a rollback switches the later ones off."""
+
+from typing import Any
+
+import msgspec
+
+from noroshi.domain.ids import TenantId
+from noroshi.domain.instants import Instant
+from noroshi.domain.templates import TemplateVersion
+from noroshi.storage.sqlite.connection import Row
+from noroshi.storage.sqlite.readers import Readers
+from noroshi.storage.sqlite.writer import Turn, Writer
+
+_encode = msgspec.json.Encoder().encode
+_decode_object = msgspec.json.Decoder(dict[str, Any]).decode
+
+
+def read_template(row: Row) -> TemplateVersion:
+    """A stored version from its columns."""
+    return TemplateVersion(
+        row=row[0],
+        template_id=row[1],
+        channel=row[2],
+        locale=row[3],
+        variant=row[4],
+        version=row[5],
+        subject=row[6],
+        title=row[7],
+        body=row[8],
+        metadata=_decode_object(row[9]),
+        is_active=bool(row[10]),
+        created_by=row[11],
+        created_at=Instant(row[12]),
+    )
+
+
+class SqliteTemplates:
+    """Implements ports/templates.py."""
+
+    def __init__(self, writer: Writer, readers: Readers) -> None:
+        self._writer = writer
+        self._readers = readers
+
+    async def add(
+        self,
+        tenant: TenantId,
+        template_id: str,
+        *,
+        channel: str,
+        locale: str,
+        variant: str,
+        subject: str | None,
+        title: str | None,
+        body: str,
+        metadata: dict[str, Any],
+        created_by: str,
+    ) -> TemplateVersion:
+        def work(turn: Turn) -> TemplateVersion:
+            place = (tenant, template_id, channel, locale, variant)
+            row = turn.rows("next_template_row", tenant)[0][0]
+            version = turn.rows("next_template_version", *place)[0][0]
+            text = _encode(metadata).decode()
+            turn.run(
+                "insert_template",
+                *(tenant, row, template_id, channel, locale, variant, version, subject, title, body, text),
+                *(created_by, turn.now),
+            )
+            stored = turn.one("template_by_row", tenant, row)
+            assert stored is not None  # noqa: S101 - inserted one line above
+            return read_template(stored)
+
+        return await self._writer.turn("add_template", work)
+
+    async def versions(self, tenant: TenantId, template_id: str) -> list[TemplateVersion]:
+        rows = await self._readers.read(lambda reader: reader.rows("template_versions", tenant, template_id))
+        return [read_template(row) for row in rows]
+
+    async def channels(self, tenant: TenantId, template_id: str) -> tuple[str, ...]:
+        rows = await self._readers.read(lambda reader: reader.rows("template_channels", tenant, template_id))
+        return tuple(row[0] for row in rows)
+
+    async def rollback(
+        self, tenant: TenantId, template_id: str, channel: str, locale: str, variant: str, version: int
+    ) -> TemplateVersion | None:
+        def work(turn: Turn) -> TemplateVersion | None:
+            place = (tenant, template_id, channel, locale, variant, version)
+            row = turn.one("switch_on_version", *place)
+            if row is None:
+                return None
+            turn.run("switch_off_later_versions", *place)
+            return read_template(row)
+
+        return await self._writer.turn("rollback_template", work)

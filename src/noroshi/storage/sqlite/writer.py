@@ -1,0 +1,249 @@
+"""The one writer: turns from many callers in, one commit for all that arrived during the last fsync out."""
+
+import asyncio
+import threading
+from collections import deque
+from collections.abc import Callable, Sequence
+from time import perf_counter
+from typing import Any, Protocol, TypeVar
+
+import apsw
+import structlog
+
+from noroshi.domain.instants import Instant
+from noroshi.domain.problems import ProblemError
+from noroshi.ports.clock import Clock
+from noroshi.ports.crash_points import CrashPoints
+from noroshi.ports.meter import Meter
+from noroshi.storage.sqlite.connection import Statements
+
+T = TypeVar("T")
+
+GROUP_BUDGET_SECONDS = 0.020
+"""A group stops taking in turns after this long, so that nobody waits behind a long queue of them."""
+
+_CHECKPOINT_PAGES = 4000
+
+
+class StoreBrokenError(RuntimeError):
+    """The disk failed under a commit: what was promised can no longer be trusted, the process must end."""
+
+
+class Turn(Statements):
+    """What a caller's work gets: statements inside the group's transaction, the time, and rising numbers."""
+
+    __slots__ = ("_writer", "now")
+
+    def __init__(self, connection: apsw.Connection, writer: "CommitGroup") -> None:
+        super().__init__(connection)
+        self._writer = writer
+        self.now = writer.clock.now()
+
+    def next_number(self, how_many: int = 1) -> int:
+        """The first of `how_many` numbers never given before, in the order of time: fences, ledger places, ids."""
+        first = max(self._writer.last_number + 1, self.now)
+        self._writer.last_number = first + how_many - 1
+        return first
+
+
+class Job:
+    """One turn that waits: its name (a crash point), its work, and where the result goes."""
+
+    __slots__ = ("error", "future", "name", "result", "work")
+
+    def __init__(self, name: str, work: Callable[[Turn], Any], future: "asyncio.Future[Any]") -> None:
+        self.name = name
+        self.work = work
+        self.future = future
+        self.result: Any = None
+        self.error: Exception | None = None
+
+    def answer(self) -> None:
+        if self.future.done():
+            return
+        if self.error is not None:
+            self.future.set_exception(self.error)
+        else:
+            self.future.set_result(self.result)
+
+
+class CommitGroup:
+    """Runs a group of jobs in one transaction, each in its own savepoint: a failing one takes no other with it."""
+
+    def __init__(self, connection: apsw.Connection, clock: Clock, meter: Meter, crash_points: CrashPoints) -> None:
+        self.connection = connection
+        self.clock = clock
+        self.last_number = 0
+        self.is_broken = False
+        self._meter = meter
+        self._crash_points = crash_points
+        self._wal_pages = 0
+        connection.set_wal_hook(self._note_wal_pages)
+
+    def _note_wal_pages(self, _connection: apsw.Connection, _name: str, pages: int) -> int:
+        self._wal_pages = pages
+        return apsw.SQLITE_OK
+
+    def commit(self, jobs: Sequence[Job]) -> int:
+        """Commits as many jobs as fit the budget (at least one) and answers how many; the rest stay for the
+        next group. After a failed commit every job of the group has its error and nothing was stored."""
+        started = perf_counter()
+        done: list[Job] = []
+        try:
+            self.connection.execute("BEGIN IMMEDIATE")
+            for job in jobs:
+                done.append(job)
+                self._run(job)
+                if perf_counter() - started > GROUP_BUDGET_SECONDS:
+                    break
+            for job in done:
+                self._crash_points.reach(f"commit.{job.name}.before")
+            self.connection.execute("COMMIT")
+        except apsw.Error as failure:
+            victims = done or jobs  # none begun: the transaction itself could not begin
+            self._fail(victims, failure)
+            return len(victims)
+        for job in done:
+            self._crash_points.reach(f"commit.{job.name}.after")
+        self._meter.observe("store_commit_group_size", len(done))
+        self._meter.observe("store_commit_seconds", perf_counter() - started)
+        return len(done)
+
+    def _run(self, job: Job) -> None:
+        connection = self.connection
+        connection.execute("SAVEPOINT job")
+        try:
+            job.result = job.work(Turn(connection, self))
+        except (apsw.FullError, apsw.IOError, apsw.CorruptError, apsw.BusyError):
+            raise
+        except Exception as failure:  # the caller gets it; the group goes on
+            connection.execute("ROLLBACK TO job")
+            job.error = failure
+        connection.execute("RELEASE job")
+
+    def _fail(self, jobs: Sequence[Job], failure: apsw.Error) -> None:
+        if self.connection.in_transaction:
+            self.connection.execute("ROLLBACK")
+        structlog.get_logger().error("store_commit_failed", error=type(failure).__name__, jobs=len(jobs))
+        if isinstance(failure, apsw.IOError | apsw.CorruptError):
+            self.is_broken = True  # after a failed fsync a later success lies: never try again
+        for job in jobs:
+            job.error = ProblemError("store_unavailable", f"the store cannot commit ({type(failure).__name__})")
+
+    def checkpoint_if_large(self) -> None:
+        """Moves the log into the file once it is large; readers are not waited for."""
+        if self._wal_pages >= _CHECKPOINT_PAGES:
+            self.connection.wal_checkpoint(mode=apsw.SQLITE_CHECKPOINT_PASSIVE)
+            self._wal_pages = 0
+
+
+class Writer(Protocol):
+    async def turn(self, name: str, work: Callable[[Turn], T], *, is_urgent: bool = False) -> T:
+        """Runs `work` in the next group's transaction; answers after its commit. Urgent turns go first."""
+        ...
+
+    def close(self) -> None: ...
+
+
+class InlineWriter:
+    """The writer without a thread: commits when the loop comes round. For the simulator and the command line."""
+
+    def __init__(self, group: CommitGroup) -> None:
+        self._group = group
+        self._waiting: list[Job] = []
+
+    async def turn(self, name: str, work: Callable[[Turn], T], *, is_urgent: bool = False) -> T:
+        loop = asyncio.get_running_loop()
+        job = Job(name, work, loop.create_future())
+        if not self._waiting:
+            loop.call_soon(self._drain)
+        self._waiting.append(job)
+        result: T = await job.future
+        return result
+
+    def _drain(self) -> None:
+        jobs, self._waiting = self._waiting, []
+        while jobs:
+            count = self._group.commit(jobs)
+            for job in jobs[:count]:
+                job.answer()
+            jobs = jobs[count:]
+
+    def close(self) -> None:
+        self._group.connection.close()
+
+
+class ThreadWriter:
+    """The writer in its own thread, so that an fsync stops no one else."""
+
+    def __init__(self, group: CommitGroup, on_broken: Callable[[], None]) -> None:
+        self._group = group
+        self._on_broken = on_broken
+        self._urgent: deque[Job] = deque()
+        self._usual: deque[Job] = deque()
+        self._arrived = threading.Condition()
+        self._is_closing = False
+        self._thread = threading.Thread(target=self._work, name="noroshi-writer", daemon=True)
+        self._thread.start()
+
+    async def turn(self, name: str, work: Callable[[Turn], T], *, is_urgent: bool = False) -> T:
+        job = Job(name, work, asyncio.get_running_loop().create_future())
+        with self._arrived:
+            if self._is_closing or self._group.is_broken:
+                raise ProblemError("store_unavailable", "the store is closed")
+            (self._urgent if is_urgent else self._usual).append(job)
+            self._arrived.notify()
+        result: T = await job.future
+        return result
+
+    def _next_jobs(self) -> list[Job]:
+        with self._arrived:
+            while not (self._urgent or self._usual or self._is_closing):
+                self._arrived.wait()
+            jobs = [*self._urgent, *self._usual]
+            self._urgent.clear()
+            self._usual.clear()
+            return jobs
+
+    def _put_back(self, jobs: Sequence[Job]) -> None:
+        with self._arrived:
+            self._usual.extendleft(reversed(jobs))
+
+    def _work(self) -> None:
+        while jobs := self._next_jobs():
+            count = self._group.commit(jobs)
+            if count < len(jobs):
+                self._put_back(jobs[count:])
+            loop = jobs[0].future.get_loop()
+            loop.call_soon_threadsafe(_answer_all, jobs[:count])
+            if self._group.is_broken:
+                self._abandon(loop)
+                return
+            self._group.checkpoint_if_large()
+
+    def _abandon(self, loop: asyncio.AbstractEventLoop) -> None:
+        with self._arrived:
+            left = [*self._urgent, *self._usual]
+            self._urgent.clear()
+            self._usual.clear()
+        for job in left:
+            job.error = ProblemError("store_unavailable", "the disk failed; nothing was accepted")
+        loop.call_soon_threadsafe(_answer_all, left)
+        loop.call_soon_threadsafe(self._on_broken)
+
+    def close(self) -> None:
+        """Commits what waits, then ends the thread and closes the file."""
+        with self._arrived:
+            self._is_closing = True
+            self._arrived.notify()
+        self._thread.join()
+        self._group.connection.close()
+
+
+def _answer_all(jobs: Sequence[Job]) -> None:
+    for job in jobs:
+        job.answer()
+
+
+def as_instant(value: Any) -> Instant | None:
+    return None if value is None else Instant(value)
