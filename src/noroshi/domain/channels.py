@@ -67,3 +67,11 @@ CHANNELS: dict[str, ChannelKind] = {
         ChannelKind("line", Needs.LINE, _OTHER_RETRY, _OTHER_LIMIT),
     )
 }
+
+
+def endpoint_kind(channel: str) -> str | None:
+    """What an endpoint of this channel is called in the store; None where the user id itself is the address."""
+    needs = CHANNELS[channel].needs
+    if needs is Needs.USER:
+        return None
+    return channel if needs is Needs.DEVICE else needs.value

@@ -56,3 +56,7 @@ class Batches(Protocol):
     async def cancel_page(self, limit: int) -> int:
         """Withdraws up to `limit` unsent notifications of batches being cancelled; 0 when nothing is left."""
         ...
+
+    async def forget_keys(self, limit: int) -> int:
+        """Removes up to `limit` idempotency keys that are older than a day; answers how many."""
+        ...

@@ -215,6 +215,9 @@ class SqliteBatches:
     async def cancel_page(self, limit: int) -> int:
         return await self._writer.turn("cancel_page", lambda turn: _cancel_page(turn, limit))
 
+    async def forget_keys(self, limit: int) -> int:
+        return await self._writer.turn("forget_keys", lambda turn: turn.run("forget_idempotency_keys", turn.now, limit))
+
 
 def _find_earlier(turn: Turn, new: Sequence[NewBatch]) -> list[Earlier | None]:
     keyed = [batch for batch in new if batch.idempotency_key is not None]

@@ -5,13 +5,13 @@ from typing import Any
 
 import msgspec
 
-from noroshi.domain.ids import BatchId, NotificationId, TenantId, batch_of, last_id_of
+from noroshi.domain.ids import BatchId, NotificationId, TenantId, batch_of, last_id_of, new_batch_id
 from noroshi.domain.instants import Instant
 from noroshi.domain.records import LedgerEntry, NotificationView
 from noroshi.domain.states import Status
 from noroshi.storage.sqlite.connection import Row, Statements
 from noroshi.storage.sqlite.readers import Readers
-from noroshi.storage.sqlite.writer import as_instant
+from noroshi.storage.sqlite.writer import Turn, Writer, as_instant
 
 _decode_object = msgspec.json.Decoder(dict[str, Any]).decode
 _FAR = 1 << 62
@@ -30,7 +30,8 @@ def read_trails(reader: Statements, tenant: TenantId, notifications: Sequence[by
 class SqliteHistory:
     """Implements ports/history.py."""
 
-    def __init__(self, readers: Readers) -> None:
+    def __init__(self, writer: Writer, readers: Readers) -> None:
+        self._writer = writer
         self._readers = readers
 
     async def of_batch(
@@ -56,6 +57,20 @@ class SqliteHistory:
     async def has_user(self, tenant: TenantId, user_id: str) -> bool:
         row = await self._readers.read(lambda reader: reader.one("has_user", tenant, user_id))
         return bool(row and row[0])
+
+    async def forget_before(self, moment: Instant, limit: int) -> int:
+        boundary = new_batch_id(moment // 1000, 0)
+        return await self._writer.turn("forget_history", lambda turn: _forget(turn, boundary, limit))
+
+
+def _forget(turn: Turn, boundary: bytes, limit: int) -> int:
+    old = turn.rows("old_notifications", boundary, limit)
+    for name in ("forget_notification", "forget_ledger", "forget_dead_letters"):
+        turn.run_many(name, old)
+    emptied = turn.rows("old_batches", boundary, limit)
+    for name in ("forget_batch", "forget_batch_body", "forget_rejections"):
+        turn.run_many(name, emptied)
+    return len(old) + len(emptied)
 
 
 def _read_views(reader: Statements, tenant: TenantId, rows: Sequence[Row]) -> list[NotificationView]:

@@ -145,6 +145,8 @@ def _row(settlement: Settlement, kind: str) -> LedgerRow:
         detail["error"] = settlement.error
     if settlement.due_at is not None:
         detail["due_at"] = iso(settlement.due_at)
+    if kind == "late_result":
+        detail["result"] = settlement.verdict.name.lower()
     if settlement.key.endpoint_id:
         detail["endpoint"] = settlement.key.endpoint_id
     return LedgerRow(

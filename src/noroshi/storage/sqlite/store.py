@@ -31,7 +31,7 @@ class SqliteStore:
         self.caught = SqliteCaught(writer, readers)
         self.dead_letters = SqliteDeadLetters(writer, readers)
         self.devices = SqliteDevices(writer, readers, sealer)
-        self.history = SqliteHistory(readers)
+        self.history = SqliteHistory(writer, readers)
         self.keys = SqliteKeys(writer, readers)
         self.pauses = SqlitePauses(writer, readers)
         self.people = SqlitePeople(writer, readers, sealer, clock)

@@ -109,3 +109,40 @@ SELECT caught_id, channel, user_id, notification_id, address, subject, title, bo
 FROM caught
 WHERE tenant = ?1 AND caught_id < ?2 AND (?3 IS NULL OR channel = ?3) AND (?4 IS NULL OR user_id = ?4)
 ORDER BY caught_id DESC LIMIT ?5;
+
+-- name: old_notifications
+-- A page of finished notifications below an id: ids are in the order of time. Parameters: id, limit.
+SELECT tenant, notification_id FROM notifications
+WHERE tenant IN (SELECT tenant FROM tenants) AND notification_id < ? AND status >= 60 LIMIT ?;
+
+-- name: forget_notification
+-- Forgets one notification.
+DELETE FROM notifications WHERE tenant = ? AND notification_id = ?;
+
+-- name: forget_ledger
+-- Forgets what happened to one notification.
+DELETE FROM ledger WHERE tenant = ? AND notification_id = ?;
+
+-- name: forget_dead_letters
+-- Forgets the dead letters of one notification.
+DELETE FROM dead_letters WHERE tenant = ? AND notification_id = ?;
+
+-- name: old_batches
+-- A page of decided batches below an id that have no notification left. Parameters: id, limit.
+SELECT b.tenant, b.batch_id FROM batches b
+WHERE b.tenant IN (SELECT tenant FROM tenants) AND b.batch_id < ? AND b.state IN (1, 3) AND NOT EXISTS (
+    SELECT 1 FROM notifications n WHERE n.tenant = b.tenant
+        AND n.notification_id BETWEEN b.batch_id AND substr(b.batch_id, 1, 13) || x'ffffff'
+) LIMIT ?;
+
+-- name: forget_batch
+-- Forgets a batch.
+DELETE FROM batches WHERE tenant = ? AND batch_id = ?;
+
+-- name: forget_batch_body
+-- Forgets a batch's data and recipients.
+DELETE FROM batch_bodies WHERE tenant = ? AND batch_id = ?;
+
+-- name: forget_rejections
+-- Forgets whom a batch rejected.
+DELETE FROM rejections WHERE tenant = ? AND batch_id = ?;

@@ -1,0 +1,1 @@
+"""The way of a notification: accept, address, collect, compose, dispatch, send, track."""

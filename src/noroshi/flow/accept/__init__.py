@@ -1,0 +1,1 @@
+"""Requests in, batches out: durable before the caller is answered."""

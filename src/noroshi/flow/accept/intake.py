@@ -1,0 +1,211 @@
+"""Batches from many callers in; one turn of the store for all that arrived during the last commit; answers out."""
+
+import asyncio
+from collections import deque
+from collections.abc import Callable
+from datetime import timedelta
+
+import structlog
+
+from noroshi.domain.batches import Earlier, NewBatch, Progress
+from noroshi.domain.ids import BatchId
+from noroshi.domain.instants import Instant
+from noroshi.domain.lanes import Lane
+from noroshi.domain.priorities import Priority
+from noroshi.domain.problems import ProblemError
+from noroshi.ports.batches import Batches, Decide, Turn
+from noroshi.ports.clock import Clock
+from noroshi.ports.meter import Meter
+
+ANSWER_WAIT = timedelta(seconds=2)
+"""How long an answer waits for its batch to be decided; what is left then is undecided."""
+
+LARGEST_SLICE = 500
+SMALLEST_SLICE = 50
+_TURN_SECONDS = 0.018
+"""What a turn should take: the store must never be held longer than 25 ms."""
+
+_NEW_BATCHES_A_TURN = 256
+_POLL = timedelta(seconds=1)
+
+
+class _Waiting:
+    """A call that waits for its batch: kept first, then decided."""
+
+    __slots__ = ("batch", "decided", "kept")
+
+    def __init__(self, batch: NewBatch, loop: asyncio.AbstractEventLoop) -> None:
+        self.batch = batch
+        self.kept: asyncio.Future[Earlier | None] = loop.create_future()
+        self.decided: asyncio.Future[Progress] = loop.create_future()
+
+
+class Intake:
+    """The loop that keeps and addresses. `announce` is told which lanes got deliveries."""
+
+    def __init__(
+        self,
+        batches: Batches,
+        decide: Decide,
+        announce: Callable[[set[Lane]], None],
+        clock: Clock,
+        meter: Meter,
+        *,
+        max_waiting: int,
+        max_unfinished: int,
+    ) -> None:
+        self._batches = batches
+        self._decide = decide
+        self._announce = announce
+        self._clock = clock
+        self._meter = meter
+        self._max_waiting = max_waiting
+        self._max_unfinished = max_unfinished
+        self._arrived: deque[_Waiting] = deque()
+        self._undecided: dict[BatchId, tuple[_Waiting, Progress]] = {}
+        self._wake = asyncio.Event()
+        self._next_due_at: Instant | None = None
+        self._slice = LARGEST_SLICE // 2
+        self._is_stopping = False
+        self._loop_task: asyncio.Task[None] | None = None
+        self.unfinished = 0
+
+    async def start(self) -> None:
+        self._wake.set()  # what a crash left undecided is due at once
+        self._loop_task = asyncio.create_task(self._run(), name="intake")
+
+    async def stop(self) -> None:
+        """Keeps what has arrived, then ends; what is undecided is finished at the next start."""
+        self._is_stopping = True
+        self._wake.set()
+        if self._loop_task is not None:
+            await self._loop_task
+
+    async def keep(self, batch: NewBatch) -> tuple[Earlier | None, Progress]:
+        """Answers once the batch is durable and decided, or undecided after two seconds. With `Earlier` nothing
+        was kept: the progress is then that of the winner, if it is being decided here at this moment."""
+        waiting = self._enqueue(batch)
+        earlier = await waiting.kept
+        if earlier is not None:
+            racing = self._undecided.get(earlier.batch_id)
+            if racing is not None:
+                await self._wait(racing[0].decided)
+            return earlier, Progress(0)
+        if waiting.decided.done():
+            return None, waiting.decided.result()
+        await self._wait(waiting.decided)
+        if waiting.decided.done():
+            return None, waiting.decided.result()
+        _, progress = self._undecided.pop(batch.head.batch_id)
+        waiting.decided.set_result(progress)
+        return None, progress
+
+    async def _wait(self, decided: "asyncio.Future[Progress]") -> None:
+        timer = asyncio.ensure_future(self._clock.sleep(ANSWER_WAIT))
+        await asyncio.wait([decided, timer], return_when=asyncio.FIRST_COMPLETED)
+        timer.cancel()
+
+    def _enqueue(self, batch: NewBatch) -> _Waiting:
+        if self._is_stopping:
+            raise ProblemError("overloaded", "the server is stopping", retry_after=timedelta(seconds=5))
+        if len(self._arrived) >= self._max_waiting:
+            raise ProblemError("overloaded", "too many calls are waiting", retry_after=timedelta(seconds=1))
+        if self.unfinished >= self._max_unfinished:
+            raise ProblemError("overloaded", "too many deliveries are unfinished", retry_after=timedelta(seconds=30))
+        waiting = _Waiting(batch, asyncio.get_running_loop())
+        self._arrived.append(waiting)
+        self._wake.set()
+        return waiting
+
+    def wake(self) -> None:
+        """Something may be due that was not announced."""
+        self._wake.set()
+
+    async def _run(self) -> None:
+        while True:
+            await self._rest()
+            self._wake.clear()
+            if self._is_stopping and not self._arrived:
+                return
+            try:
+                await self._turn()
+            except ProblemError as problem:
+                structlog.get_logger().warning("address_turn_failed", code=problem.kind.code)
+                await self._clock.sleep(_POLL)
+
+    async def _rest(self) -> None:
+        """Until a call arrives, something falls due, or a second has passed (the net under lost wake-ups)."""
+        if self._wake.is_set():
+            return
+        span = _POLL
+        if self._next_due_at is not None:
+            span = min(span, timedelta(microseconds=max(self._next_due_at - self._clock.now(), 0)))
+        timer = asyncio.ensure_future(self._clock.sleep(span))
+        woken = asyncio.ensure_future(self._wake.wait())
+        await asyncio.wait([timer, woken], return_when=asyncio.FIRST_COMPLETED)
+        timer.cancel()
+        woken.cancel()
+
+    async def _turn(self) -> None:
+        count = min(len(self._arrived), _NEW_BATCHES_A_TURN)
+        calls = [self._arrived.popleft() for _ in range(count)]
+        new = [call.batch for call in calls]
+        is_urgent = any(batch.head.priority is Priority.CRITICAL for batch in new)
+        started = self._clock.monotonic()
+        try:
+            turn = await self._batches.keep(new, self._slice, self._decide, is_urgent=is_urgent)
+        except Exception as failure:
+            for call in calls:
+                call.kept.set_exception(failure)
+            if not calls:
+                raise
+            return
+        self._size_slice(turn, self._clock.monotonic() - started)
+        self._answer(calls, turn)
+        self._count(new, turn)
+        if turn.lanes:
+            self._announce(turn.lanes)
+        self._next_due_at = turn.next_due_at
+        if self._arrived or (turn.has_more and not self._is_stopping):
+            self._wake.set()
+
+    def _size_slice(self, turn: Turn, seconds: float) -> None:
+        """Larger slices while turns are short, smaller ones when they are not: disks and populations differ."""
+        if turn.decided >= self._slice // 2:
+            wanted = self._slice * _TURN_SECONDS / max(seconds, 0.001)
+            self._slice = int(min(max((self._slice + wanted) / 2, SMALLEST_SLICE), LARGEST_SLICE))
+
+    def _answer(self, calls: list[_Waiting], turn: Turn) -> None:
+        for call, earlier in zip(calls, turn.earlier, strict=True):
+            if not call.kept.done():
+                call.kept.set_result(earlier)
+            if earlier is not None:
+                continue
+            batch_id = call.batch.head.batch_id
+            progress = turn.progress.pop(batch_id)
+            if progress.undecided and not call.batch.is_scheduled:
+                self._undecided[batch_id] = (call, progress)
+            else:
+                call.decided.set_result(progress)
+        for batch_id, progress in turn.progress.items():
+            self._continue(batch_id, progress)
+
+    def _continue(self, batch_id: BatchId, progress: Progress) -> None:
+        known = self._undecided.get(batch_id)
+        if known is None:
+            return
+        call, so_far = known
+        so_far.accepted, so_far.rejected, so_far.reasons = progress.accepted, progress.rejected, progress.reasons
+        so_far.rejections.extend(progress.rejections[: 101 - len(so_far.rejections)])
+        if not so_far.undecided:
+            del self._undecided[batch_id]
+            if not call.decided.done():
+                call.decided.set_result(so_far)
+
+    def _count(self, new: list[NewBatch], turn: Turn) -> None:
+        self.unfinished += turn.deliveries
+        meter = self._meter
+        for batch, earlier in zip(new, turn.earlier, strict=True):
+            if earlier is None:
+                meter.count("notification_batches_created_total")
+                meter.observe("notification_batch_size", len(batch.user_ids))

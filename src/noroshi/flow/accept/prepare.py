@@ -1,0 +1,131 @@
+"""A caller's request in, a batch ready to be kept out, or a problem that names the field."""
+
+from collections.abc import Collection
+from datetime import datetime
+from hashlib import blake2b
+
+import msgspec
+
+from noroshi.domain.batches import BatchHead, NewBatch
+from noroshi.domain.channels import CHANNELS
+from noroshi.domain.ids import new_batch_id
+from noroshi.domain.instants import Instant, NaiveTimeError, at
+from noroshi.domain.problems import ProblemError
+from noroshi.domain.requests import Caller, NotificationRequest
+from noroshi.ports.dice import Dice
+
+_canonical = msgspec.json.Encoder(order="sorted").encode
+_encode = msgspec.json.Encoder().encode
+
+
+def choose_key(request: NotificationRequest, header: str | None) -> str | None:
+    """The idempotency key: body field or header; both, if they agree (N4.2)."""
+    if header is None:
+        return request.idempotency_key
+    if not 1 <= len(header) <= 255 or not header.isprintable():
+        raise ProblemError("bad_field", "Idempotency-Key takes 1 to 255 printable characters", field="Idempotency-Key")
+    if request.idempotency_key not in (None, header):
+        raise ProblemError("bad_field", "the body's key and the Idempotency-Key header differ", field="idempotency_key")
+    return header
+
+
+def prepare(
+    caller: Caller,
+    request: NotificationRequest,
+    key: str | None,
+    template_channels: tuple[str, ...],
+    served: Collection[str],
+    now: Instant,
+    dice: Dice,
+) -> NewBatch:
+    """Checks what the shape alone cannot say. `template_channels`: those the template has a version for;
+    `served`: those some provider (or the catcher) serves."""
+    channels = _channels(request, template_channels, served)
+    if request.strategy not in (None, "all"):
+        raise ProblemError("strategy_not_supported", "only `all` is supported", field="strategy")
+    if "user" in request.data:
+        raise ProblemError("bad_field", "the key `user` is taken by the person", field="data.user")
+    scheduled_at = _instant(request.scheduled_at, "scheduled_at")
+    expires_at = _instant(request.expires_at, "expires_at")
+    is_scheduled = scheduled_at is not None and scheduled_at > now
+    due_at = scheduled_at if is_scheduled and scheduled_at is not None else now
+    if expires_at is not None and expires_at <= due_at:
+        raise ProblemError("bad_field", "it would expire before it is sent", field="expires_at")
+    head = BatchHead(
+        tenant=caller.tenant,
+        batch_id=new_batch_id(now // 1000, dice.bits(50)),
+        template_id=request.template_id,
+        channels=channels,
+        priority=request.priority,
+        category=request.category,
+        content_hash=content_hash(request),
+        created_at=now,
+        due_at=due_at,
+        expires_at=expires_at,
+        digest_key=request.digest_key,
+        created_by=caller.key_id,
+    )
+    unique = list(dict.fromkeys(request.user_ids))
+    return NewBatch(
+        head=head,
+        user_ids=unique,
+        repeated=_repeats(request.user_ids) if len(unique) < len(request.user_ids) else (),
+        data=_encode(request.data),
+        idempotency_key=key,
+        fingerprint=fingerprint(request) if key is not None else b"",
+        is_scheduled=is_scheduled,
+    )
+
+
+def content_hash(request: NotificationRequest) -> int:
+    """63 bits over (template id, canonical data): nothing need be rendered to see a duplicate."""
+    digest = blake2b(_canonical((request.template_id, request.data)), digest_size=8).digest()
+    return int.from_bytes(digest, "big") >> 1
+
+
+def fingerprint(request: NotificationRequest) -> bytes:
+    """Over the decoded request without the key."""
+    plain = msgspec.structs.replace(request, idempotency_key=None)
+    return blake2b(_canonical(plain), digest_size=16).digest()
+
+
+def _repeats(user_ids: list[str]) -> list[str]:
+    seen: set[str] = set()
+    repeats: list[str] = []
+    for user_id in user_ids:
+        if user_id in seen:
+            repeats.append(user_id)
+        seen.add(user_id)
+    return repeats
+
+
+def _channels(
+    request: NotificationRequest, template_channels: tuple[str, ...], served: Collection[str]
+) -> tuple[str, ...]:
+    if not template_channels:
+        raise ProblemError("unknown_template", f"no template {request.template_id}", field="template_id")
+    if request.channels is msgspec.UNSET:
+        usable = tuple(channel for channel in template_channels if channel in served)
+        if not usable:
+            raise ProblemError(
+                "channel_not_configured", "no provider serves any channel of the template", field="channels"
+            )
+        return usable
+    for number, channel in enumerate(request.channels):
+        if channel not in CHANNELS:
+            known = ", ".join(CHANNELS)
+            raise ProblemError("bad_field", f"no such channel; there are {known}", field=f"channels[{number}]")
+        if channel not in served:
+            raise ProblemError("channel_not_configured", f"no provider serves {channel}", field=f"channels[{number}]")
+    return tuple(dict.fromkeys(request.channels))
+
+
+def _instant(moment: datetime | None, field: str) -> Instant | None:
+    if moment is None:
+        return None
+    try:
+        return at(moment)
+    except NaiveTimeError:
+        raise ProblemError(
+            "bad_field", "the time has no offset; write 2026-01-31T09:00:00+09:00 or ...Z", field=field
+        ) from None

@@ -1,0 +1,1 @@
+"""Batches in, notifications out: who gets what, when, and why not."""

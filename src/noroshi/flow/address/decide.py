@@ -1,0 +1,303 @@
+"""Facts about a slice in, what becomes of each recipient out: a pure function, run inside the store's commit.
+
+The order is that of N5.1: known user, category, channel on, endpoint usable, template, expiry, duplicate, quiet
+hours, limits, lane. Nothing that will not be sent takes quota.
+"""
+
+from collections.abc import Mapping, Sequence
+
+import msgspec
+
+from noroshi.domain.addressing import (
+    Candidate,
+    DeadLetterRow,
+    DeliveryRow,
+    HoldRow,
+    LedgerRow,
+    NotificationRow,
+    Person,
+    RecipientFate,
+    SliceChanges,
+    SliceFacts,
+    Standing,
+    Usage,
+)
+from noroshi.domain.batches import BatchHead
+from noroshi.domain.categories import Categories, Category, OverLimit
+from noroshi.domain.channels import CHANNELS, NO_ENDPOINT, endpoint_kind
+from noroshi.domain.ids import EndpointId, NotificationId, TenantId, notification_id
+from noroshi.domain.instants import Instant, iso, plus
+from noroshi.domain.lanes import Lane
+from noroshi.domain.limits import limit_for, over_until
+from noroshi.domain.people import Preferences
+from noroshi.domain.priorities import URGENT, Priority
+from noroshi.domain.quiet_hours import quiet_until
+from noroshi.domain.reasons import HoldReason, Reason
+from noroshi.domain.states import Status
+from noroshi.domain.templates import TemplateChoice, choose
+
+_NO_WISHES = Preferences()
+_NO_USAGE = Usage(0, 0, Instant(0), Instant(0))
+_THE_USER = (EndpointId(0),)
+
+
+class Plan:
+    """What holds for every recipient of one batch, worked out once a slice."""
+
+    __slots__ = ("batch", "category", "choices", "expires_at", "is_urgent", "lanes", "lineage", "picks")
+
+    def __init__(
+        self,
+        batch: BatchHead,
+        categories: Categories,
+        accounts: Mapping[str, str],
+        choices: Sequence[TemplateChoice],
+    ) -> None:
+        self.batch = batch
+        self.lineage: list[Category] = categories.lineage(batch.category)
+        self.category = self.lineage[0]
+        self.is_urgent = batch.priority in URGENT
+        self.expires_at = _expiry(batch, self.category)
+        self.lanes = [Lane(name, accounts.get(name, "none"), batch.priority).name for name in batch.channels]
+        self.choices = choices
+        self.picks: dict[tuple[str, str], TemplateChoice | None] = {}
+
+    def wants(self, wishes: Preferences) -> bool:
+        """Whether the person has the category on: a parent that is off turns its children off."""
+        if any(category.is_required for category in self.lineage):
+            return True
+        chosen = wishes.categories
+        return all(chosen.get(category.name, category.is_on) for category in self.lineage)
+
+    def wants_on(self, wishes: Preferences, channel: str) -> bool:
+        if not wishes.channels.get(channel, True):
+            return False
+        by_category = wishes.category_channels
+        return not by_category or all(
+            by_category[category.name].get(channel, True) for category in self.lineage if category.name in by_category
+        )
+
+    def template_for(self, channel: str, locale: str) -> TemplateChoice | None:
+        key = (channel, locale)
+        if key not in self.picks:
+            self.picks[key] = choose(self.choices, channel, locale)
+        return self.picks[key]
+
+
+def _expiry(batch: BatchHead, category: Category) -> Instant | None:
+    if category.expires_after is None:
+        return batch.expires_at
+    by_category = plus(batch.due_at, category.expires_after)
+    return by_category if batch.expires_at is None else min(batch.expires_at, by_category)
+
+
+class Addresser:
+    """Decides slices. `accounts` names the provider account that serves each channel."""
+
+    def __init__(self, categories: Categories, accounts: Mapping[str, str], default_locale: str) -> None:
+        self._categories = categories
+        self._accounts = accounts
+        self._default_locale = default_locale
+
+    def decide(self, facts: SliceFacts) -> SliceChanges:
+        slice_ = _Slice(facts, self._default_locale)
+        plans: dict[bytes, Plan] = {}
+        for candidate in facts.candidates:
+            batch = candidate.batch
+            plan = plans.get(batch.batch_id)
+            if plan is None:
+                choices = facts.templates.get((batch.tenant, batch.template_id), ())
+                plan = plans[batch.batch_id] = Plan(batch, self._categories, self._accounts, choices)
+            slice_.decide(plan, candidate)
+        return slice_.changes
+
+
+class _Slice:
+    """The decision under way: what earlier recipients of the slice took counts for the later ones."""
+
+    def __init__(self, facts: SliceFacts, default_locale: str) -> None:
+        self.changes = SliceChanges()
+        self._facts = facts
+        self._now = facts.now
+        self._default_locale = default_locale
+        self._usage = dict(facts.usage)
+        self._contents: set[tuple[TenantId, str, str, int]] = set()
+
+    def decide(self, plan: Plan, candidate: Candidate) -> None:
+        batch, position, user_id, held_channel = candidate
+        person = self._facts.people.get((batch.tenant, user_id))
+        if held_channel is not None:
+            self._decide_channel(plan, candidate, person, held_channel)
+            return
+        if person is None:
+            self.changes.fates.append(RecipientFate(batch.batch_id, position, user_id, Reason.UNKNOWN_USER))
+            return
+        codes = [self._decide_channel(plan, candidate, person, number) for number in range(len(batch.channels))]
+        code = None if None in codes else codes[0]
+        self.changes.fates.append(RecipientFate(batch.batch_id, position, user_id, code))
+
+    def _decide_channel(self, plan: Plan, candidate: Candidate, person: Person | None, number: int) -> str | None:
+        """Writes what becomes of one notification; answers why not, or None."""
+        batch = plan.batch
+        channel = batch.channels[number]
+        this = notification_id(batch.batch_id, candidate.position, number)
+        if person is None:
+            return self._suppress(plan, candidate, this, channel, Reason.UNKNOWN_USER)
+        wishes = person.preferences or _NO_WISHES
+        if not plan.wants(wishes):
+            return self._suppress(plan, candidate, this, channel, Reason.CATEGORY_OFF)
+        if not plan.wants_on(wishes, channel):
+            return self._suppress(plan, candidate, this, channel, Reason.CHANNEL_OFF)
+        endpoints, missing = _usable(person, channel)
+        if missing is not None:
+            return self._suppress(plan, candidate, this, channel, missing)
+        template = plan.template_for(channel, person.locale or self._default_locale)
+        if template is None:
+            return self._dead_letter(plan, candidate, this, number)
+        if plan.expires_at is not None and plan.expires_at <= self._now:
+            return self._suppress(plan, candidate, this, channel, Reason.EXPIRED)
+        content = (batch.tenant, candidate.user_id, channel, batch.content_hash)
+        if this in self._facts.duplicates or content in self._contents:
+            return self._suppress(plan, candidate, this, channel, Reason.DUPLICATE)
+        if not plan.is_urgent:
+            until = quiet_until(wishes.quiet_hours, person.timezone, self._now)
+            if until is not None:
+                self._contents.add(content)
+                return self._hold(plan, candidate, this, channel, until, HoldReason.QUIET_HOURS)
+        over = self._over_limit(plan, candidate, wishes, channel)
+        if over is not None:
+            if plan.category.over_limit is OverLimit.SUPPRESS:
+                return self._suppress(plan, candidate, this, channel, Reason.RATE_LIMITED)
+            self._contents.add(content)
+            return self._hold(plan, candidate, this, channel, over, HoldReason.RATE_LIMITED)
+        self._contents.add(content)
+        self._queue(plan, candidate, this, number, endpoints, template)
+        return None
+
+    def _over_limit(self, plan: Plan, candidate: Candidate, wishes: Preferences, channel: str) -> Instant | None:
+        if plan.batch.priority is Priority.CRITICAL:
+            return None
+        limit = limit_for(channel, plan.batch.priority, wishes.frequency_limit.get(channel))
+        key = (plan.batch.tenant, candidate.user_id, channel)
+        usage = self._usage.get(key, _NO_USAGE)
+        over = over_until(usage, limit, self._now)
+        if over is None:
+            self._usage[key] = Usage(
+                usage.hour + 1,
+                usage.day + 1,
+                usage.oldest_in_hour if usage.hour else self._now,
+                usage.oldest_in_day if usage.day else self._now,
+            )
+        return over
+
+    def _queue(
+        self,
+        plan: Plan,
+        candidate: Candidate,
+        this: NotificationId,
+        number: int,
+        endpoints: Sequence[EndpointId],
+        template: TemplateChoice,
+    ) -> None:
+        batch, changes, now = plan.batch, self.changes, self._now
+        standing = Standing.KEPT if batch.priority is Priority.CRITICAL else Standing.COUNTED
+        channel = batch.channels[number]
+        self._put(plan, candidate, this, channel, Status.QUEUED, None, standing, template.row)
+        is_released = candidate.held_channel is not None
+        for endpoint in endpoints:
+            changes.deliveries.append(
+                DeliveryRow(
+                    batch.tenant,
+                    this,
+                    endpoint,
+                    plan.lanes[number],
+                    now,
+                    candidate.user_id,
+                    batch.category,
+                    template.row,
+                    plan.expires_at,
+                    now if is_released else batch.due_at,
+                )
+            )
+        if is_released:
+            changes.ledger.append(LedgerRow(batch.tenant, this, now, "released", None))
+
+    def _put(
+        self,
+        plan: Plan,
+        candidate: Candidate,
+        this: NotificationId,
+        channel: str,
+        status: Status,
+        reason: str | None,
+        standing: int,
+        template_row: int | None,
+    ) -> None:
+        batch = plan.batch
+        self.changes.notifications.append(
+            NotificationRow(
+                batch.tenant,
+                this,
+                candidate.user_id,
+                channel,
+                status,
+                reason,
+                self._now,
+                batch.content_hash,
+                standing,
+                template_row,
+            )
+        )
+
+    def _suppress(self, plan: Plan, candidate: Candidate, this: NotificationId, channel: str, reason: str) -> str:
+        self._put(plan, candidate, this, channel, Status.SUPPRESSED, reason, Standing.NONE, None)
+        self._record(plan, this, "suppressed", {"code": reason})
+        return reason
+
+    def _hold(
+        self, plan: Plan, candidate: Candidate, this: NotificationId, channel: str, until: Instant, reason: str
+    ) -> None:
+        self._put(plan, candidate, this, channel, Status.SCHEDULED, reason, Standing.KEPT, None)
+        self.changes.holds.append(HoldRow(plan.batch.tenant, this, until, reason))
+        self._record(plan, this, "deferred", {"code": reason, "due_at": iso(until)})
+
+    def _dead_letter(self, plan: Plan, candidate: Candidate, this: NotificationId, number: int) -> str:
+        batch, code = plan.batch, Reason.TEMPLATE_MISSING
+        channel = batch.channels[number]
+        error = f"template {batch.template_id} has no version for {channel}"
+        self._put(plan, candidate, this, channel, Status.DEAD_LETTERED, code, Standing.NONE, None)
+        self.changes.dead_letters.append(
+            DeadLetterRow(
+                batch.tenant,
+                this,
+                EndpointId(0),
+                plan.lanes[number],
+                candidate.user_id,
+                batch.category,
+                None,
+                plan.expires_at,
+                batch.due_at,
+                code,
+                error,
+                0,
+                self._now,
+            )
+        )
+        self._record(plan, this, "dead_lettered", {"code": code, "error": error})
+        return code
+
+    def _record(self, plan: Plan, this: NotificationId, kind: str, detail: dict[str, str]) -> None:
+        text = msgspec.json.encode(detail).decode()
+        self.changes.ledger.append(LedgerRow(plan.batch.tenant, this, self._now, kind, text))
+
+
+def _usable(person: Person, channel: str) -> tuple[Sequence[EndpointId], str | None]:
+    """The endpoints the channel can reach the person by, or why there is none."""
+    kind = endpoint_kind(channel)
+    if kind is None:
+        return _THE_USER, None
+    active = [endpoint for endpoint in person.endpoints if endpoint.kind == kind and endpoint.is_active]
+    if not active:
+        return (), NO_ENDPOINT[CHANNELS[channel].needs]
+    usable = [endpoint.endpoint_id for endpoint in active if not endpoint.is_suppressed]
+    return usable, None if usable else Reason.SUPPRESSED

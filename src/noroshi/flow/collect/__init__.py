@@ -1,0 +1,1 @@
+"""Notifications in, digests out: nothing is gathered yet."""
