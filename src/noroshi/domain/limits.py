@@ -1,5 +1,7 @@
 """Limits (N8): what a person has had lately in; whether one more is allowed, and else when, out."""
 
+from functools import lru_cache
+
 from noroshi.domain.addressing import Usage
 from noroshi.domain.channels import CHANNELS, Limit
 from noroshi.domain.instants import Instant
@@ -12,6 +14,7 @@ DAY = 24 * HOUR
 OTHER_CHANNEL = Limit(per_hour=10, per_day=50)
 
 
+@lru_cache(maxsize=4096)
 def limit_for(channel: str, priority: Priority, own: FrequencyLimit | None) -> Limit | None:
     """The limit that holds: the person's own else the channel's, times the priority's factor. None: unlimited."""
     if own is not None:

@@ -102,7 +102,8 @@ class Intake:
 
     async def _wait(self, decided: "asyncio.Future[Progress]") -> None:
         timer = asyncio.ensure_future(self._clock.sleep(ANSWER_WAIT))
-        await asyncio.wait([decided, timer], return_when=asyncio.FIRST_COMPLETED)
+        either: list[asyncio.Future[Progress] | asyncio.Future[None]] = [decided, timer]
+        await asyncio.wait(either, return_when=asyncio.FIRST_COMPLETED)
         timer.cancel()
 
     def _enqueue(self, batch: NewBatch) -> _Waiting:

@@ -163,13 +163,15 @@ class _Slice:
             until = quiet_until(wishes.quiet_hours, person.timezone, self._now)
             if until is not None:
                 self._contents.add(content)
-                return self._hold(plan, candidate, this, channel, until, HoldReason.QUIET_HOURS)
+                self._hold(plan, candidate, this, channel, until, HoldReason.QUIET_HOURS)
+                return None
         over = self._over_limit(plan, candidate, wishes, channel)
         if over is not None:
             if plan.category.over_limit is OverLimit.SUPPRESS:
                 return self._suppress(plan, candidate, this, channel, Reason.RATE_LIMITED)
             self._contents.add(content)
-            return self._hold(plan, candidate, this, channel, over, HoldReason.RATE_LIMITED)
+            self._hold(plan, candidate, this, channel, over, HoldReason.RATE_LIMITED)
+            return None
         self._contents.add(content)
         self._queue(plan, candidate, this, number, endpoints, template)
         return None
@@ -233,21 +235,9 @@ class _Slice:
         standing: int,
         template_row: int | None,
     ) -> None:
-        batch = plan.batch
-        self.changes.notifications.append(
-            NotificationRow(
-                batch.tenant,
-                this,
-                candidate.user_id,
-                channel,
-                status,
-                reason,
-                self._now,
-                batch.content_hash,
-                standing,
-                template_row,
-            )
-        )
+        tenant, content_hash = plan.batch.tenant, plan.batch.content_hash
+        decided = (status, reason, self._now, content_hash, standing, template_row)
+        self.changes.notifications.append(NotificationRow(tenant, this, candidate.user_id, channel, *decided))
 
     def _suppress(self, plan: Plan, candidate: Candidate, this: NotificationId, channel: str, reason: str) -> str:
         self._put(plan, candidate, this, channel, Status.SUPPRESSED, reason, Standing.NONE, None)

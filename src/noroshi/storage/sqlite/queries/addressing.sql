@@ -26,14 +26,20 @@ LEFT JOIN suppressions s ON s.tenant = e.tenant AND s.kind = e.kind AND s.blind 
 -- name: usage_of_slice
 -- Per candidate and channel: how much was counted in the last hour and day, and whether the same content stands
 -- within the last five minutes in another batch. Parameters: candidates, hour ago, five minutes ago, day ago.
-SELECT r.key, n.channel,
+-- (Materialized: otherwise the JSON is taken apart again for every row of the inner loop, at twice the cost.)
+WITH asked AS MATERIALIZED (
+    SELECT key AS place, value ->> 0 AS tenant, value ->> 1 AS user_id, value ->> 2 AS content_hash,
+        unhex(value ->> 3) AS batch
+    FROM json_each(?1)
+)
+SELECT a.place, n.channel,
     sum(n.standing = 2 AND n.at > ?2), sum(n.standing = 2),
     min(CASE WHEN n.standing = 2 AND n.at > ?2 THEN n.at END), min(CASE WHEN n.standing = 2 THEN n.at END),
-    max(n.content_hash = r.value ->> 2 AND n.at > ?3 AND substr(n.notification_id, 1, 13) <> unhex(r.value ->> 3))
-FROM json_each(?1) r
+    max(n.content_hash = a.content_hash AND n.at > ?3 AND substr(n.notification_id, 1, 13) <> a.batch)
+FROM asked a
 CROSS JOIN notifications n
-WHERE n.tenant = r.value ->> 0 AND n.user_id = r.value ->> 1 AND n.at > ?4 AND n.standing > 0
-GROUP BY r.key, n.channel;
+WHERE n.tenant = a.tenant AND n.user_id = a.user_id AND n.at > ?4 AND n.standing > 0
+GROUP BY a.place, n.channel;
 
 -- name: templates_of_slice
 -- The newest active version of each template by channel, locale and variant.
