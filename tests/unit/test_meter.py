@@ -13,12 +13,12 @@ def test_counts_observations_and_gauges_come_out_as_text() -> None:
         meter.count("notification_sent_total", channel="email", priority="normal", status="SENT")
     meter.count("notification_sent_total", 3, status="SENT", priority="normal", channel="email")
     meter.observe("notification_delivery_latency", 0.02, channel="email")
-    meter.gauge("deliveries_unfinished", 7)
+    meter.gauge("notification_queue_depth", 7)
     lines = meter.text().decode().splitlines()
     assert 'notification_sent_total{channel="email",priority="normal",status="SENT"} 5.0' in lines
     assert 'notification_delivery_latency_bucket{channel="email",le="0.025"} 1.0' in lines
     assert 'notification_delivery_latency_bucket{channel="email",le="0.01"} 0.0' in lines
-    assert "deliveries_unfinished 7.0" in lines
+    assert "notification_queue_depth 7.0" in lines
 
 
 def test_a_name_a_kind_or_a_label_that_is_not_in_the_table_is_refused() -> None:
@@ -30,13 +30,13 @@ def test_a_name_a_kind_or_a_label_that_is_not_in_the_table_is_refused() -> None:
     with pytest.raises(UnknownMetricError, match="has the labels"):
         meter.count("notification_sent_total", channel="email")
     with pytest.raises(UnknownMetricError, match="has the labels"):
-        meter.gauge("deliveries_unfinished", 1, channel="email")
+        meter.gauge("notification_queue_depth", 1, channel="email")
 
 
 def test_two_meters_do_not_share_what_they_count() -> None:
     first, second = PrometheusMeter(), PrometheusMeter()
-    first.count("template_not_found_total", channel="email")
-    assert b'template_not_found_total{channel="email"}' not in second.text()
+    first.count("notification_template_not_found_total", channel="email")
+    assert b'notification_template_not_found_total{channel="email"}' not in second.text()
 
 
 def test_another_part_may_bring_its_own_rows() -> None:
