@@ -121,10 +121,15 @@ def slow_quiet_until(zone_name: str, start: str, end: str, now: datetime) -> dat
 
 times = st.builds("{:02d}:{:02d}".format, st.integers(0, 23), st.sampled_from([0, 15, 30, 59]))
 changes = st.sampled_from(
-    [datetime(2026, 3, 8, 7), datetime(2026, 11, 1, 6), datetime(2026, 3, 29, 1), datetime(2026, 10, 25, 1)]
-    + [datetime(2026, 4, 4, 15), datetime(2026, 10, 3, 15, 30), datetime(2011, 12, 30, 10), datetime(2011, 9, 24, 14)]
+    [
+        *(datetime(2026, 3, 8, 7), datetime(2026, 11, 1, 6), datetime(2026, 3, 29, 1), datetime(2026, 10, 25, 1)),
+        *(datetime(2026, 4, 4, 15), datetime(2026, 10, 3, 15, 30)),
+        *(datetime(2011, 12, 30, 10), datetime(2011, 9, 24, 14)),
+    ]
 )
-near_a_change = st.builds(lambda change, minutes: change + timedelta(minutes=minutes), changes, st.integers(-2000, 2000))
+near_a_change = st.builds(
+    lambda change, minutes: change + timedelta(minutes=minutes), changes, st.integers(-2000, 2000)
+)
 any_time = st.datetimes(datetime(2009, 1, 1), datetime(2037, 1, 1))
 
 

@@ -68,7 +68,8 @@ def _quiet_spans(today: date, zone: ZoneInfo, start: time, end: time) -> list[_S
     for offset in range(-2, 3):
         day = today + timedelta(days=offset)
         last_day = day if start < end else day + timedelta(days=1)
-        begins, ends = _first_at(zone, datetime.combine(day, start)), _first_at(zone, datetime.combine(last_day, end))
+        begins: int = _first_at(zone, datetime.combine(day, start))
+        ends = _first_at(zone, datetime.combine(last_day, end))
         if spans and begins <= spans[-1].ends:
             begins = spans.pop().begins
         if begins < ends:

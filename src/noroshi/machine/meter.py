@@ -1,0 +1,142 @@
+"""Metrics: names with their labels in, the text that Prometheus reads out (each row: docs/metrics.md)."""
+
+from collections.abc import Iterable
+from enum import StrEnum
+from typing import TypeVar
+
+from msgspec import Struct
+from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, ProcessCollector, generate_latest
+
+
+class MetricKind(StrEnum):
+    COUNTER = "counter"
+    GAUGE = "gauge"
+    HISTOGRAM = "histogram"
+
+
+class Metric(Struct, frozen=True):
+    """A row of docs/metrics.md. Labels take few values: never a person, an address or an id."""
+
+    name: str
+    kind: MetricKind
+    labels: tuple[str, ...]
+    help: str
+    buckets: tuple[float, ...] = ()
+
+
+_QUICK = (0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0)
+_LONG = (0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 30.0, 60.0, 300.0, 1800.0, 7200.0)
+_SIZES = (1.0, 2.0, 5.0, 10.0, 25.0, 50.0, 100.0, 250.0, 500.0, 1000.0, 2500.0, 5000.0, 10000.0)
+
+_C, _G, _H = MetricKind.COUNTER, MetricKind.GAUGE, MetricKind.HISTOGRAM
+
+METRICS: tuple[Metric, ...] = (
+    # accept and address
+    Metric("notification_batches_created_total", _C, (), "Batches accepted."),
+    Metric("notification_batch_size", _H, (), "Recipients of a batch.", _SIZES),
+    Metric("accept_waiting_calls", _G, (), "Calls that wait for their commit."),
+    Metric("accept_refused_total", _C, ("code",), "Calls refused, by problem code."),
+    Metric("notification_rate_limited_total", _C, ("channel",), "Notifications over a person's limit."),
+    Metric("notification_template_not_found_total", _C, ("channel",), "Notifications whose template has no version."),
+    # compose
+    Metric("notification_render_errors_total", _C, ("channel",), "Deliveries whose template could not be rendered."),
+    # dispatch and send
+    Metric("notification_sent_total", _C, ("channel", "priority", "status"), "Deliveries settled, by end status."),
+    Metric("notification_delivery_latency", _H, ("channel",), "Seconds from accept or due time to SENT.", _LONG),
+    Metric("notification_retry_total", _C, ("channel", "attempt"), "Retries planned, by number."),
+    Metric("notification_dead_lettered_total", _C, ("channel", "error_code"), "Dead letters."),
+    Metric("notification_released_total", _C, ("channel",), "Claims given back without using up a try."),
+    Metric("notification_resent_total", _C, ("channel",), "Deliveries sent again because an outcome was never learnt."),
+    Metric("notification_late_results_total", _C, (), "Outcomes that came after their lease: recorded, not counted."),
+    Metric("notification_settle_errors_total", _C, (), "Settling commits that failed and were tried again."),
+    Metric("notification_alerts_total", _C, ("kind", "severity"), "Alerts raised."),
+    Metric("notification_queue_depth", _G, (), "Deliveries not settled for good."),
+    Metric("notification_oldest_unfinished_seconds", _G, ("lane",), "Age of a lane's oldest delivery that is due."),
+    Metric("dispatch_claimed", _G, (), "Deliveries claimed and not settled yet."),
+    Metric("dispatch_sending", _G, (), "Attempts that a provider has not answered yet."),
+    Metric("dispatch_errors_total", _C, ("lane",), "Errors of our own in a lane (empty: outside any)."),
+    Metric("provider_api_latency", _H, ("provider",), "Seconds that one call to a provider took.", _QUICK),
+    Metric("provider_attempts_total", _C, ("provider",), "Attempts handed to a provider."),
+    Metric("provider_errors_total", _C, ("provider",), "Attempts that a provider did not take."),
+    Metric("provider_breaker_open", _G, ("provider",), "1 while the account's breaker is open."),
+    Metric("sweeper_last_run_timestamp", _G, (), "Heartbeat: Unix time of the sweeper's last turn, in seconds."),
+    Metric("sweeper_errors_total", _C, (), "Turns of the sweeper that failed."),
+    # store
+    Metric("store_commit_group_size", _H, (), "Calls that shared one commit.", _SIZES),
+    Metric("store_commit_seconds", _H, (), "Seconds that one commit with its writes took.", _QUICK),
+)
+
+
+class UnknownMetricError(LookupError):
+    """The name, its kind or its labels are not those of a row of METRICS."""
+
+
+_Label = tuple[str, tuple[tuple[str, str], ...]]
+_Family = TypeVar("_Family", Counter, Gauge, Histogram)
+
+
+class PrometheusMeter:
+    """Over a registry of its own, so that two servers in one process do not meet."""
+
+    def __init__(self, metrics: Iterable[Metric] = METRICS) -> None:
+        self._registry = CollectorRegistry()
+        self._rows = {metric.name: metric for metric in metrics}
+        self._families = {name: _family(row, self._registry) for name, row in self._rows.items()}
+        self._counters: dict[_Label, Counter] = {}
+        self._gauges: dict[_Label, Gauge] = {}
+        self._histograms: dict[_Label, Histogram] = {}
+        ProcessCollector(registry=self._registry)
+
+    def count(self, name: str, by: float = 1, **labels: str) -> None:
+        key = (name, tuple(labels.items()))
+        counter = self._counters.get(key)
+        if counter is None:
+            counter = self._counters[key] = self._child(Counter, name, labels)
+        counter.inc(by)
+
+    def observe(self, name: str, value: float, **labels: str) -> None:
+        key = (name, tuple(labels.items()))
+        histogram = self._histograms.get(key)
+        if histogram is None:
+            histogram = self._histograms[key] = self._child(Histogram, name, labels)
+        histogram.observe(value)
+
+    def gauge(self, name: str, value: float, **labels: str) -> None:
+        key = (name, tuple(labels.items()))
+        gauge = self._gauges.get(key)
+        if gauge is None:
+            gauge = self._gauges[key] = self._child(Gauge, name, labels)
+        gauge.set(value)
+
+    def text(self) -> bytes:
+        """What `GET /metrics` answers."""
+        return generate_latest(self._registry)
+
+    def _child(self, kind: type[_Family], name: str, labels: dict[str, str]) -> _Family:
+        family = self._families.get(name)
+        if not isinstance(family, kind):
+            raise UnknownMetricError(f"there is no {kind.__name__.lower()} {name!r}: see METRICS")
+        if set(labels) != set(self._rows[name].labels):
+            raise UnknownMetricError(f"{name} has the labels {self._rows[name].labels}, not {tuple(labels)}")
+        return family.labels(**labels) if labels else family
+
+
+def _family(row: Metric, registry: CollectorRegistry) -> Counter | Gauge | Histogram:
+    if row.kind is MetricKind.COUNTER:
+        return Counter(row.name, row.help, row.labels, registry=registry)
+    if row.kind is MetricKind.GAUGE:
+        return Gauge(row.name, row.help, row.labels, registry=registry)
+    return Histogram(row.name, row.help, row.labels, buckets=row.buckets, registry=registry)
+
+
+class NullMeter:
+    """Counts nothing: for tests and for commands that serve nobody."""
+
+    def count(self, name: str, by: float = 1, **labels: str) -> None:
+        """Nothing."""
+
+    def observe(self, name: str, value: float, **labels: str) -> None:
+        """Nothing."""
+
+    def gauge(self, name: str, value: float, **labels: str) -> None:
+        """Nothing."""
