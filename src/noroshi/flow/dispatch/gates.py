@@ -1,0 +1,77 @@
+"""The gate of one account: its breaker, its pace and its enforced rests, as every lane of the account meets them."""
+
+from collections.abc import Callable, Iterable
+from datetime import timedelta
+
+from noroshi.domain.instants import Instant
+from noroshi.domain.outcomes import Outcome
+from noroshi.flow.dispatch.breaker import Breaker, Permit
+from noroshi.flow.dispatch.judge import is_failure
+from noroshi.flow.dispatch.pace import Pace
+from noroshi.ports.clock import Clock
+
+_MICROSECOND = timedelta(microseconds=1)
+_NO_SPAN = timedelta(0)
+
+
+def tick_of(clock: Clock) -> Instant:
+    """A moment of the monotonic clock: breaker and pace must not follow a wall clock that jumps (W30)."""
+    return Instant(int(clock.monotonic() * 1_000_000))
+
+
+class Gate:
+    """Shared by the lanes of an account. `listeners` are called when a lane that waits here may look again."""
+
+    def __init__(self, account: str, clock: Clock, per_second: int | None) -> None:
+        self.account = account
+        self.listeners: list[Callable[[], None]] = []
+        self.pace = Pace(per_second)
+        self._clock = clock
+        self._breaker = Breaker()
+        self._rests_until = Instant(0)
+
+    @property
+    def is_broken(self) -> bool:
+        return not self._breaker.is_closed
+
+    def wait(self) -> timedelta | None:
+        """How long until something may be sent: nothing, a span, or (None) until a listener is called."""
+        tick = tick_of(self._clock)
+        of_breaker = self._breaker.wait(tick)
+        if of_breaker is None:
+            return None
+        return max(of_breaker, self._rest(), self.pace.wait(tick))
+
+    def admit(self) -> Permit | None:
+        return None if self._rest() else self._breaker.admit(tick_of(self._clock))
+
+    def holds(self, permit: Permit) -> bool:
+        """Whether what was let in may still be sent."""
+        return self._breaker.holds(permit) and not self._rest()
+
+    def give_back(self, permit: Permit) -> None:
+        if self._breaker.give_back(permit):
+            self._tell()
+
+    def record(self, permit: Permit, outcomes: Iterable[Outcome]) -> bool:
+        """True if the breaker moved."""
+        tick = tick_of(self._clock)
+        has_moved = False
+        for outcome in outcomes:
+            has_moved |= self._breaker.record(permit, tick, is_failure=is_failure(outcome))
+        if has_moved:
+            self._tell()
+        return has_moved
+
+    def rest(self, until: Instant) -> None:
+        """Nothing is sent before `until`; the later time wins."""
+        self._rests_until = max(self._rests_until, until)
+
+    def _rest(self) -> timedelta:
+        if not self._rests_until:
+            return _NO_SPAN
+        return max(self._rests_until - self._clock.now(), 0) * _MICROSECOND
+
+    def _tell(self) -> None:
+        for listener in self.listeners:
+            listener()

@@ -1,0 +1,41 @@
+"""What every lane of one dispatcher works with: the ports, and what the lanes share."""
+
+import asyncio
+from collections.abc import Awaitable, Callable, Sequence
+
+from msgspec import Struct
+
+from noroshi.domain.categories import Categories
+from noroshi.domain.deliveries import Claim
+from noroshi.domain.templates import Content, RenderFailure
+from noroshi.flow.dispatch.flights import Flights
+from noroshi.flow.dispatch.settings import DispatchSettings
+from noroshi.flow.dispatch.settling import Settler
+from noroshi.flow.dispatch.stops import Stops
+from noroshi.ports.accounts import Accounts
+from noroshi.ports.clock import Clock
+from noroshi.ports.crash_points import CrashPoints
+from noroshi.ports.dice import Dice
+from noroshi.ports.meter import Meter
+from noroshi.ports.queue import Queue
+
+Compose = Callable[[Sequence[Claim]], Awaitable[Sequence[Content | RenderFailure]]]
+"""The contents of claims, in their order. It never raises for what a template does."""
+
+
+class Kit(Struct):
+    """`stops` is replaced when the pauses change; `closing` is set once, when the dispatcher stops."""
+
+    clock: Clock
+    dice: Dice
+    meter: Meter
+    queue: Queue
+    accounts: Accounts
+    compose: Compose
+    categories: Categories
+    settings: DispatchSettings
+    crash_points: CrashPoints
+    settler: Settler
+    flights: Flights
+    closing: asyncio.Event
+    stops: Stops = Stops()

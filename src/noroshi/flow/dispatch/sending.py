@@ -1,0 +1,214 @@
+"""One flight's way: claims of one lane go in, are composed and sent in one call, and come out judged."""
+
+from collections.abc import Sequence
+from datetime import timedelta
+
+import structlog
+
+from noroshi.domain.deliveries import Attempt, Claim, Settlement
+from noroshi.domain.instants import Instant, plus
+from noroshi.domain.lanes import Lane
+from noroshi.domain.outcomes import Misconfigured, Outcome, Sent, Unknown
+from noroshi.domain.records import Alert
+from noroshi.domain.templates import Content, RenderFailure
+from noroshi.flow.dispatch.alarms import ACCOUNT_MISCONFIGURED, WARNING, Judged
+from noroshi.flow.dispatch.flights import Flight
+from noroshi.flow.dispatch.gates import Gate, tick_of
+from noroshi.flow.dispatch.judge import is_failure, judge, judge_mishap, judge_unsent, release, rest_after
+from noroshi.flow.dispatch.kit import Compose, Kit
+from noroshi.flow.dispatch.waiting import LateError, signalled, within
+from noroshi.ports.channel import Channel
+
+TIMEOUT = "TIMEOUT"
+PROVIDER_ERROR = "PROVIDER_ERROR"
+NO_ANSWER = "NO_ANSWER"
+
+_MICROSECOND = timedelta(microseconds=1)
+
+_log = structlog.get_logger(__name__)
+
+Composed = tuple[Claim, Content | RenderFailure]
+
+
+class ComposeError(Exception):
+    """Composing broke down, which no template may cause; nothing of the flight was sent."""
+
+
+class Sending:
+    """Carries the flights of one lane to its channel."""
+
+    def __init__(self, lane: Lane, channel: Channel, gate: Gate, kit: Kit) -> None:
+        self._lane = lane
+        self._channel = channel
+        self._gate = gate
+        self._kit = kit
+        self._before = f"send.{channel.account}.before"
+        self._after = f"send.{channel.account}.after"
+
+    async def carry(self, flight: Flight) -> tuple[list[Judged], list[Alert]]:
+        """What became of each claim, but for those lost to another; and the alerts the account raised. Raises
+        ComposeError if nothing could be composed."""
+        judged: list[Judged] = []
+        alerts: list[Alert] = []
+        try:
+            composed = await self._compose(flight, judged)
+            await self._keep_pace(composed)
+            attempts, claims = self._prepare(flight, composed, judged)
+            if attempts:
+                await self._send(flight, attempts, claims, judged, alerts)
+        finally:
+            self._gate.give_back(flight.permit)
+        return judged, alerts
+
+    def judge_mishap(self, flight: Flight) -> list[Judged]:
+        """What becomes of a flight that could not be composed."""
+        now, dice = self._kit.clock.now(), self._kit.dice
+        return [_judged(c, judge_mishap(c, now, dice.fraction())) for c in flight.claims if c.key not in flight.lost]
+
+    async def _compose(self, flight: Flight, judged: list[Judged]) -> list[Composed]:
+        kit = self._kit
+        now, obstacle = kit.clock.now(), self._obstacle(flight)
+        wanted: list[Claim] = []
+        for claim in flight.claims:
+            settlement = judge_unsent(claim, None, now)
+            if settlement is None and obstacle:
+                settlement = release(claim, now, obstacle)
+            if settlement is None:
+                wanted.append(claim)
+            else:
+                judged.append(_judged(claim, settlement))
+        if not wanted:
+            return []
+        try:
+            contents = await within(kit.clock, kit.settings.compose_timeout, _contents(kit.compose, wanted))
+            return list(zip(wanted, contents, strict=True))
+        except Exception as error:
+            raise ComposeError(type(error).__name__) from error
+
+    async def _keep_pace(self, composed: list[Composed]) -> None:
+        if not composed:
+            return
+        tick = tick_of(self._kit.clock)
+        go_at = self._gate.pace.reserve(len(composed), tick)
+        if go_at > tick:
+            await signalled(self._kit.closing, self._kit.clock, (go_at - tick) * _MICROSECOND)
+
+    def _prepare(
+        self, flight: Flight, composed: list[Composed], judged: list[Judged]
+    ) -> tuple[list[Attempt], list[Claim]]:
+        """Asked last, right before the send: everything before it takes time in which the world may change."""
+        kit, now = self._kit, self._kit.clock.now()
+        obstacle = self._obstacle(flight)
+        paused = kit.stops.categories
+        attempts: list[Attempt] = []
+        claims: list[Claim] = []
+        for claim, content in composed:
+            if claim.key in flight.lost:
+                continue
+            settlement = judge_unsent(claim, content, now)
+            if settlement is None and (obstacle or claim.category in paused):
+                settlement = release(claim, now, obstacle or "paused")
+            if settlement is not None:
+                judged.append(_judged(claim, settlement))
+            elif isinstance(content, Content):
+                attempts.append(_attempt(claim, content))
+                claims.append(claim)
+        return attempts, claims
+
+    def _obstacle(self, flight: Flight) -> str | None:
+        """Why nothing of the flight may be sent any more: all of these use up no try."""
+        kit = self._kit
+        if kit.closing.is_set():
+            return "closing"
+        if kit.stops.stop(self._lane):
+            return "paused"
+        if not self._gate.holds(flight.permit):
+            return "account_resting"
+        if kit.clock.monotonic() >= flight.deadline:
+            return "lease_over"
+        return None
+
+    async def _send(
+        self, flight: Flight, attempts: list[Attempt], claims: list[Claim], judged: list[Judged], alerts: list[Alert]
+    ) -> None:
+        kit = self._kit
+        started_at = kit.clock.now()
+        outcomes, is_answered = await self._attempt(attempts)
+        now = kit.clock.now()
+        # A call that failed as a whole is one failure: a batch must not open the breaker by its size.
+        if self._gate.record(flight.permit, outcomes if is_answered else outcomes[:1]):
+            kit.meter.gauge("provider_breaker_open", float(self._gate.is_broken), provider=self._channel.account)
+        for claim, outcome in zip(claims, outcomes, strict=True):
+            fraction = 0.0 if isinstance(outcome, Sent) else kit.dice.fraction()
+            settlement = judge(claim, outcome, now, fraction, kit.categories, started_at)
+            judged.append(_judged(claim, settlement))
+        failed = [o for o in outcomes if is_failure(o)]
+        if failed:
+            kit.meter.count("provider_errors_total", len(failed), provider=self._channel.account)
+            await self._rest_account(failed, now, alerts)
+
+    async def _attempt(self, attempts: list[Attempt]) -> tuple[list[Outcome], bool]:
+        """The outcomes in the order of the attempts, and whether the call was answered at all."""
+        kit, account, count = self._kit, self._channel.account, len(attempts)
+        began = kit.clock.monotonic()
+        kit.flights.sending += count
+        kit.crash_points.reach(self._before)
+        try:
+            outcomes = list(await within(kit.clock, self._channel.attempt_timeout, _answers(self._channel, attempts)))
+            is_answered = True
+        except LateError:
+            _log.warning("send_timed_out", account=account, messages=count)
+            outcomes, is_answered = [Unknown(TIMEOUT)] * count, False
+        except Exception as error:
+            # The type alone: an exception's text may quote an address.
+            _log.error("send_failed", account=account, messages=count, error=type(error).__name__)
+            outcomes, is_answered = [Unknown(PROVIDER_ERROR, type(error).__name__)] * count, False
+        finally:
+            kit.flights.sending -= count
+        kit.crash_points.reach(self._after)
+        kit.meter.observe("provider_api_latency", kit.clock.monotonic() - began, provider=account)
+        kit.meter.count("provider_attempts_total", count, provider=account)
+        outcomes.extend([Unknown(NO_ANSWER)] * (count - len(outcomes)))
+        return outcomes[:count], is_answered
+
+    async def _rest_account(self, failed: list[Outcome], now: Instant, alerts: list[Alert]) -> None:
+        """Kept before the claims go back to the lane: a restart in between must not forget the rest."""
+        longest = max(filter(None, map(rest_after, failed)), default=None)
+        if longest is None:
+            return
+        account = self._channel.account
+        wrong = next((o for o in failed if isinstance(o, Misconfigured)), None)
+        if wrong is not None:
+            alerts.append(Alert(ACCOUNT_MISCONFIGURED, WARNING, f"{account}:{wrong.code}"))
+        until = plus(now, longest)
+        self._gate.rest(until)
+        try:
+            await self._kit.accounts.block(account, until, wrong.code if wrong is not None else "retry_after")
+        except Exception as error:
+            self._kit.meter.count("dispatch_errors_total", lane=self._lane.name)
+            _log.error("block_failed", account=account, error=type(error).__name__)
+
+
+async def _contents(compose: Compose, claims: Sequence[Claim]) -> Sequence[Content | RenderFailure]:
+    return await compose(claims)
+
+
+async def _answers(channel: Channel, attempts: Sequence[Attempt]) -> Sequence[Outcome]:
+    return await channel.send(attempts)
+
+
+def _judged(claim: Claim, settlement: Settlement) -> Judged:
+    return Judged(settlement, claim.lane, claim.tries, claim.wanted_at)
+
+
+def _attempt(claim: Claim, content: Content) -> Attempt:
+    return Attempt(
+        claim.key,
+        claim.lane,
+        claim.category,
+        claim.recipient,
+        claim.address,
+        content,
+        claim.tries + 1,
+        claim.expires_at,
+    )

@@ -1,0 +1,111 @@
+"""Settling: judged deliveries go in, one commit with their alerts, and then the counts, come out."""
+
+import asyncio
+from collections import Counter
+from collections.abc import Sequence
+from datetime import timedelta
+
+import structlog
+
+from noroshi.domain.deliveries import Settled, Verdict
+from noroshi.domain.reasons import Reason
+from noroshi.domain.records import Alert
+from noroshi.flow.dispatch.alarms import Alarms, Judged
+from noroshi.flow.dispatch.waiting import signalled
+from noroshi.ports.clock import Clock
+from noroshi.ports.meter import Meter
+from noroshi.ports.queue import Queue
+
+STATUSES: dict[Verdict, str] = {
+    Verdict.SENT: "sent",
+    Verdict.RETRY: "retrying",
+    Verdict.DEAD: "dead_lettered",
+    Verdict.SUPPRESSED: "suppressed",
+    Verdict.CANCELLED: "cancelled",
+}
+"""The `status` label of notification_sent_total; a release or resend is no result and is not counted there."""
+
+_FIRST_WAIT = timedelta(milliseconds=100)
+_LONGEST_WAIT = timedelta(seconds=5)
+_LAST_TRIES = 5
+_SECOND = 1_000_000
+
+_log = structlog.get_logger(__name__)
+
+
+class Settler:
+    """Shared by the lanes and the sweeper, so that both feed the same alarms."""
+
+    def __init__(self, clock: Clock, meter: Meter, queue: Queue, closing: asyncio.Event) -> None:
+        self._clock = clock
+        self._meter = meter
+        self._queue = queue
+        self._closing = closing
+        self._alarms = Alarms()
+
+    async def settle(self, judged: Sequence[Judged], alerts: Sequence[Alert] = ()) -> None:
+        """One commit, then the counts. Raises what the store raises."""
+        raised = [*alerts, *self._alarms.notice(judged)]
+        settled = await self._queue.settle([j.settlement for j in judged], raised)
+        self._tell(judged, settled, raised)
+
+    async def settle_surely(self, judged: Sequence[Judged], alerts: Sequence[Alert] = ()) -> None:
+        """As `settle`, but a store that fails is asked again: an outcome forgotten is a message sent twice.
+        During a shutdown it is asked five times more; then the leases end by themselves."""
+        raised = [*alerts, *self._alarms.notice(judged)]
+        settlements = [j.settlement for j in judged]
+        wait, tries_left = _FIRST_WAIT, _LAST_TRIES
+        while tries_left:
+            try:
+                settled = await self._queue.settle(settlements, raised)
+            except Exception as error:
+                self._meter.count("notification_settle_errors_total")
+                _log.error("settle_failed", error=type(error).__name__, deliveries=len(judged))
+            else:
+                return self._tell(judged, settled, raised)
+            if self._closing.is_set():
+                tries_left -= 1
+                await self._clock.sleep(wait)
+            else:
+                await signalled(self._closing, self._clock, wait)
+            wait = min(wait * 2, _LONGEST_WAIT)
+
+    def _tell(self, judged: Sequence[Judged], settled: Settled, alerts: Sequence[Alert]) -> None:
+        self._count(judged, settled)
+        for alert in alerts:
+            self._meter.count("notification_alerts_total", kind=alert.kind, severity=alert.severity)
+            _log.warning("alert", kind=alert.kind, severity=alert.severity, subject=alert.subject)
+
+    def _count(self, judged: Sequence[Judged], settled: Settled) -> None:
+        if settled.late:
+            late = frozenset(settled.late)
+            self._meter.count("notification_late_results_total", len(late))
+            judged = [j for j in judged if j.settlement.key not in late]
+        totals: Counter[tuple[str, str, Verdict]] = Counter()
+        for one in judged:
+            settlement, lane, _, wanted_at = one
+            totals[lane.channel, lane.priority.value, settlement.verdict] += 1
+            if settlement.verdict is not Verdict.SENT:
+                self._count_failure(one)
+            elif wanted_at is not None:
+                seconds = max(settlement.at - wanted_at, 0) / _SECOND
+                self._meter.observe("notification_delivery_latency", seconds, channel=lane.channel)
+        for (channel, priority, verdict), count in totals.items():
+            if status := STATUSES.get(verdict):
+                self._meter.count("notification_sent_total", count, channel=channel, priority=priority, status=status)
+
+    def _count_failure(self, judged: Judged) -> None:
+        settlement, lane, tries, _ = judged
+        match settlement.verdict:
+            case Verdict.RETRY:
+                self._meter.count("notification_retry_total", channel=lane.channel, attempt=str(tries + 1))
+            case Verdict.DEAD:
+                self._meter.count(
+                    "notification_dead_lettered_total", channel=lane.channel, error_code=settlement.code
+                )
+                if settlement.code == Reason.RENDER_ERROR:
+                    self._meter.count("notification_render_errors_total", channel=lane.channel)
+            case Verdict.RELEASE:
+                self._meter.count("notification_released_total", channel=lane.channel)
+            case Verdict.RESEND:
+                self._meter.count("notification_resent_total", channel=lane.channel)

@@ -1,0 +1,31 @@
+"""What a provider is made from when the roll of channels is called, and what it answers."""
+
+from collections.abc import Callable, Mapping, Sequence
+
+from msgspec import Struct
+
+from noroshi.ports.caught import Caught
+from noroshi.ports.channel import Channel
+from noroshi.ports.clock import Clock
+from noroshi.ports.dice import Dice
+
+
+class Parts(Struct, frozen=True):
+    """`values` are the settings by name (`NOROSHI_...`), of which a provider reads its own; `served` are the
+    channels that the providers before it in the roll already serve."""
+
+    clock: Clock
+    dice: Dice
+    caught: Caught
+    values: Mapping[str, str]
+    served: frozenset[str] = frozenset()
+
+
+class Off(Struct, frozen=True):
+    """The provider is not configured and steps aside; `why` is shown when the server starts."""
+
+    why: str
+
+
+OpenProvider = Callable[[Parts], Channel | Sequence[Channel] | Off]
+"""The accounts of one provider, ready to send."""
