@@ -1,0 +1,1 @@
+"""Accept: a request in, a kept batch and its answer out."""
