@@ -21,9 +21,7 @@ PROBLEMS: dict[str, ProblemKind] = {
         ProblemKind("bad_json", 400, "The body is not JSON.", "Send a JSON object; check quotes, commas and nesting."),
         ProblemKind("unauthorized", 401, "No valid API key.", "Send `Authorization: Bearer nrs_...` with a live key."),
         ProblemKind("forbidden", 403, "The key may not do this.", "Use a key that has the scope named in `detail`."),
-        ProblemKind(
-            "not_found", 404, "There is no such thing here.", "Check the id, and that the key's tenant owns it."
-        ),
+        ProblemKind("not_found", 404, "There is no such thing here.", "Check the id, and whose key it is."),
         ProblemKind("method_not_allowed", 405, "This path takes other methods.", "See `Allow` and /openapi.json."),
         ProblemKind(
             "idempotency_replay", 409, "This request was accepted before.", "Use `batch_id`; nothing was sent twice."
@@ -52,6 +50,7 @@ PROBLEMS: dict[str, ProblemKind] = {
         ),
         ProblemKind("too_many_requests", 429, "This key sends too fast.", "Wait as long as `Retry-After` says."),
         ProblemKind("internal", 500, "Something broke on our side.", "Try again; if it stays, report `request_id`."),
+        ProblemKind("not_ready", 503, "The server is not ready.", "Mend what `problems` lists, then try again."),
         ProblemKind("overloaded", 503, "Too much is waiting.", "Wait as long as `Retry-After` says, then try again."),
         ProblemKind(
             "store_unavailable",
@@ -64,7 +63,8 @@ PROBLEMS: dict[str, ProblemKind] = {
 
 
 class ProblemError(Exception):
-    """Raised anywhere on the way in; answered as problem+json. Never carries an address, token or key."""
+    """Raised anywhere on the way in; answered as problem+json. Never carries an address, token or key.
+    `extra` are further members of the answer, `headers` its further header lines."""
 
     def __init__(
         self,
@@ -74,6 +74,7 @@ class ProblemError(Exception):
         field: str | None = None,
         retry_after: timedelta | None = None,
         extra: dict[str, Any] | None = None,
+        headers: dict[str, str] | None = None,
     ) -> None:
         super().__init__(f"{code}: {detail}")
         self.kind = PROBLEMS[code]
@@ -81,3 +82,4 @@ class ProblemError(Exception):
         self.field = field
         self.retry_after = retry_after
         self.extra = extra or {}
+        self.headers = headers or {}

@@ -1,0 +1,1 @@
+"""The HTTP API: one table of routes, served from the desk behind it."""

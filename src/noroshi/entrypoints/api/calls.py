@@ -1,0 +1,90 @@
+"""Calls: one row of the route table, and what a route's function is given when the row is called."""
+
+from collections.abc import Awaitable, Callable
+from typing import Any, Generic, TypeVar
+
+from msgspec import Struct
+
+from noroshi.domain.ids import BatchId, TenantId, read
+from noroshi.domain.problems import ProblemError
+from noroshi.domain.records import KeyScope
+from noroshi.domain.requests import Caller
+from noroshi.entrypoints.api.desk import Desk
+
+JSON = "application/json"
+_LARGEST_NUMBER = 2**63 - 1
+
+
+class NoQuery(Struct, frozen=True, forbid_unknown_fields=True):
+    """For routes that take no query parameter: any is refused."""
+
+
+Q = TypeVar("Q")
+B = TypeVar("B")
+
+
+class Call(Struct, Generic[Q, B], frozen=True):
+    """`path` holds the variable parts of the path, decoded. On open routes the caller is ANYONE."""
+
+    caller: Caller
+    path: dict[str, str]
+    query: Q
+    body: B
+    idempotency_key: str | None = None
+
+    @property
+    def tenant(self) -> TenantId:
+        return self.caller.tenant
+
+    @property
+    def user_id(self) -> str:
+        return self.path["user_id"]
+
+    @property
+    def template_id(self) -> str:
+        return self.path["template_id"]
+
+    @property
+    def batch_id(self) -> BatchId:
+        raw = read(self.path["batch_id"])
+        if raw is None:
+            raise missing("batch")
+        return BatchId(raw)
+
+    def number(self, name: str, what: str) -> int:
+        """A numeric id of the path; what is no such number does not exist."""
+        text = self.path[name]
+        if not (text.isascii() and text.isdigit()) or len(text) > 19 or int(text) > _LARGEST_NUMBER:
+            raise missing(what)
+        return int(text)
+
+
+ANYONE = Caller(tenant=TenantId(0), key_id="", name="anyone", scopes=frozenset())
+
+Run = Callable[[Desk, Call[Any, Any]], Awaitable[Any]]
+
+
+class Row(Struct, frozen=True, kw_only=True):
+    """One route. `run` returns an `answer`, bytes of type `media`, or None where `answer` is None (204).
+    `scope` None means that the route is open. `problems` are the codes beyond those its shape implies; `multiline`
+    names the fields of the body in whose values tabs and line breaks are allowed."""
+
+    method: str
+    path: str
+    name: str
+    summary: str
+    scope: KeyScope | None
+    run: Run
+    answer: Any
+    status: int = 200
+    query: type[Struct] = NoQuery
+    body: type[Struct] | None = None
+    problems: tuple[str, ...] = ()
+    multiline: frozenset[str] = frozenset()
+    takes_idempotency_key: bool = False
+    media: str = JSON
+
+
+def missing(what: str) -> ProblemError:
+    """The same answer for an id that never was and for another tenant's."""
+    return ProblemError("not_found", f"There is no such {what}.")

@@ -1,0 +1,108 @@
+"""The desk: everything the API may ask for, in one object that bootstrap provides."""
+
+from typing import Annotated, Literal, Protocol
+
+from msgspec import Meta, Struct
+
+from noroshi.domain.categories import Categories
+from noroshi.domain.ids import BatchId
+from noroshi.domain.requests import AcceptedAnswer, Caller, NotificationRequest
+from noroshi.ports.batches import Batches
+from noroshi.ports.caught import Caught
+from noroshi.ports.clock import Clock
+from noroshi.ports.dead_letters import DeadLetters
+from noroshi.ports.devices import Devices
+from noroshi.ports.history import History
+from noroshi.ports.pauses import Pauses
+from noroshi.ports.people import People
+from noroshi.ports.renderer import Renderer
+from noroshi.ports.templates import Templates
+
+
+class Gatekeeper(Protocol):
+    """Tells who is calling; both ways count the call against the key's own limit."""
+
+    def caller_if_cached(self, header: str | None) -> Caller | None: ...
+
+    async def authenticate(self, header: str | None) -> Caller:
+        """Raises ProblemError `unauthorized` or `too_many_requests`."""
+        ...
+
+
+class Misbehaviour(Struct, frozen=True, forbid_unknown_fields=True):
+    """How the catcher shall fail: on `channel` (or all), for this `share` of the messages. `seconds` is how long
+    `slow` takes and what `too_many` asks to wait."""
+
+    mode: Literal["slow", "server_error", "too_many", "hang", "drop_answer", "gone"]
+    channel: str | None = None
+    share: Annotated[float, Meta(ge=0, le=1)] = 1.0
+    seconds: Annotated[float, Meta(ge=0, le=3600)] = 1.0
+
+
+class Desk(Protocol):
+    @property
+    def gate(self) -> Gatekeeper: ...
+    @property
+    def batches(self) -> Batches: ...
+    @property
+    def people(self) -> People: ...
+    @property
+    def devices(self) -> Devices: ...
+    @property
+    def templates(self) -> Templates: ...
+    @property
+    def history(self) -> History: ...
+    @property
+    def dead_letters(self) -> DeadLetters: ...
+    @property
+    def pauses(self) -> Pauses: ...
+    @property
+    def caught(self) -> Caught: ...
+    @property
+    def renderer(self) -> Renderer: ...
+    @property
+    def clock(self) -> Clock: ...
+    @property
+    def categories(self) -> Categories: ...
+
+    @property
+    def dispatchable_channels(self) -> frozenset[str]:
+        """Channels that some account serves."""
+        ...
+
+    @property
+    def reporting_channels(self) -> frozenset[str]:
+        """Channels whose providers report delivery: there SENT is not yet delivered."""
+        ...
+
+    async def accept(
+        self, caller: Caller, request: NotificationRequest, idempotency_key_header: str | None
+    ) -> AcceptedAnswer:
+        """Answers after the commit. Raises ProblemError for everything that the request's shape cannot show."""
+        ...
+
+    async def cancel(self, caller: Caller, batch_id: BatchId) -> int | None:
+        """How many notifications were withdrawn; None: no such batch."""
+        ...
+
+    def pauses_changed(self) -> None:
+        """Dispatch looks at the pauses again."""
+        ...
+
+    def announce_replayed(self) -> None:
+        """Dispatch looks for deliveries that a replay made ready."""
+        ...
+
+    def misbehave(self, how: Misbehaviour | None) -> bool:
+        """Tells the catcher how to fail (None: no longer). False: there is no catcher, or this is not development."""
+        ...
+
+    def metrics_text(self) -> bytes: ...
+
+    def readiness(self) -> list[str]:
+        """What keeps this server from doing its work; empty: it is ready."""
+        ...
+
+    def notes(self) -> list[str]:
+        """What an operator should know although the server is ready, such as the catcher standing in."""
+        ...

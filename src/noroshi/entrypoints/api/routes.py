@@ -1,0 +1,121 @@
+"""The table of routes: every path the API serves, with its scope, its shapes and what may go wrong."""
+
+from functools import cache
+from typing import Any
+
+import msgspec
+
+from noroshi.domain.records import KeyScope
+from noroshi.domain.requests import AcceptedAnswer, NotificationRequest, RejectionText
+from noroshi.entrypoints.api import (
+    caught,
+    dead_letters,
+    health,
+    notifications,
+    preferences,
+    templates,
+    users,
+)
+from noroshi.entrypoints.api import pauses as pause
+from noroshi.entrypoints.api.calls import Call, NoQuery, Row
+from noroshi.entrypoints.api.desk import Desk, Misbehaviour
+from noroshi.entrypoints.api.openapi import describe
+from noroshi.entrypoints.api.paging import Page, PageQuery
+from noroshi.entrypoints.api.wire import NotificationItem
+
+_SEND, _READ, _ADMIN = KeyScope.SEND, KeyScope.READ, KeyScope.ADMIN
+_NOTIFICATIONS = "/api/v1/notifications"
+_BATCH = "/api/v1/notifications/{batch_id}"
+_USER = "/api/v1/users/{user_id}"
+_TEMPLATE = "/api/v1/templates/{template_id}"
+_LETTERS = "/api/v1/dead-letters"
+_LETTER = "/api/v1/dead-letters/{dead_letter_id}"
+_MISBEHAVIOUR = "/api/v1/caught/misbehaviour"
+
+
+async def show_openapi(_desk: Desk, _call: Call[NoQuery, None]) -> bytes:
+    return _document()
+
+
+@cache
+def _document() -> bytes:
+    return msgspec.json.encode(describe(ROUTES))
+
+
+def _row(method: str, path: str, run: Any, summary: str, scope: KeyScope | None, answer: Any, **more: Any) -> Row:
+    return Row(
+        method=method, path=path, name=run.__name__, run=run, summary=summary, scope=scope, answer=answer, **more
+    )
+
+
+ACCEPT = _row(
+    "POST", _NOTIFICATIONS, notifications.accept_notifications, "Send a notification to people.", _SEND,
+    AcceptedAnswer, status=202, body=NotificationRequest, multiline=frozenset({"data"}), takes_idempotency_key=True,
+    problems=(
+        "idempotency_replay", "idempotency_key_reused", "unknown_template", "channel_not_configured",
+        "strategy_not_supported", "overloaded",
+    ),
+)  # fmt: skip
+
+ROUTES: tuple[Row, ...] = (
+    ACCEPT,
+    _row("GET", _BATCH, notifications.show_batch, "A batch, its notifications and why each is as it is.", _READ,
+         notifications.BatchAnswer, query=PageQuery),
+    _row("GET", f"{_BATCH}/status", notifications.show_batch_status, "The sums of a batch.", _READ,
+         notifications.StatusAnswer),
+    _row("GET", f"{_BATCH}/rejections", notifications.list_rejections, "Recipients who get nothing.", _READ,
+         Page[RejectionText], query=PageQuery),
+    _row("POST", f"{_BATCH}/cancel", notifications.cancel_batch, "Withdraw what is not yet sent.", _SEND,
+         notifications.CancelAnswer),
+    _row("PUT", _USER, users.put_user, "Register or replace a person.", _SEND, users.UserAnswer, body=users.UserBody),
+    _row("GET", _USER, users.show_user, "A person.", _READ, users.UserAnswer),
+    _row("DELETE", _USER, users.remove_user, "Erase a person; history keeps ids only.", _SEND, None, status=204),
+    _row("POST", f"{_USER}/devices", users.register_device, "Register or refresh a device.", _SEND,
+         users.DeviceAnswer, body=users.DeviceBody),
+    _row("GET", f"{_USER}/devices", users.list_devices, "A person's devices.", _READ, Page[users.DeviceAnswer],
+         query=PageQuery),
+    _row("DELETE", f"{_USER}/devices/{{token_id}}", users.remove_device, "Forget a device.", _SEND, None, status=204),
+    _row("GET", f"{_USER}/notification-preferences", preferences.show_preferences, "What a person wishes.", _READ,
+         preferences.PreferencesAnswer),
+    _row("PUT", f"{_USER}/notification-preferences", preferences.put_preferences, "Replace a person's wishes.", _SEND,
+         preferences.PreferencesAnswer, body=preferences.PreferencesBody, problems=("required_category",)),
+    _row("GET", f"{_USER}/rate-limits", preferences.show_rate_limits, "What is left of a person's limits.", _READ,
+         preferences.RateLimitsAnswer),
+    _row("GET", f"{_USER}/notifications", notifications.list_user_notifications, "A person's history, newest first.",
+         _READ, Page[NotificationItem], query=PageQuery),
+    _row("POST", _TEMPLATE, templates.add_template, "Add a version of a template.", _ADMIN, templates.VersionAnswer,
+         status=201, body=templates.TemplateBody, multiline=frozenset({"body", "metadata"}),
+         problems=("bad_template",)),
+    _row("GET", _TEMPLATE, templates.list_template_versions, "Every version of a template.", _READ,
+         Page[templates.TemplateItem], query=PageQuery),
+    _row("POST", f"{_TEMPLATE}/rollback", templates.roll_back_template, "Go back to an earlier version.", _ADMIN,
+         templates.VersionAnswer, body=templates.RollbackBody),
+    _row("GET", _LETTERS, dead_letters.list_dead_letters, "What ended without success, newest first.", _READ,
+         Page[dead_letters.DeadLetterItem], query=dead_letters.DeadLetterQuery),
+    _row("POST", f"{_LETTERS}/replay", dead_letters.replay_dead_letters, "Queue again all that match.", _ADMIN,
+         dead_letters.ReplayAnswer, body=dead_letters.FilterBody),
+    _row("POST", f"{_LETTERS}/discard", dead_letters.discard_dead_letters, "Forget all that match.", _ADMIN,
+         dead_letters.DiscardAnswer, body=dead_letters.FilterBody),
+    _row("GET", _LETTER, dead_letters.show_dead_letter, "A dead letter with its trail.", _READ,
+         dead_letters.DeadLetterItem),
+    _row("DELETE", _LETTER, dead_letters.discard_dead_letter, "Forget a dead letter.", _ADMIN, None, status=204),
+    _row("POST", f"{_LETTER}/replay", dead_letters.replay_dead_letter, "Queue a dead letter again.", _ADMIN,
+         dead_letters.ReplayAnswer, problems=("conflict",)),
+    _row("POST", "/api/v1/pauses", pause.add_pause, "Stop an account, a channel, a category or everything.", _ADMIN,
+         pause.PauseItem, status=201, body=pause.PauseBody),
+    _row("GET", "/api/v1/pauses", pause.list_pauses, "What is stopped.", _READ, Page[pause.PauseItem],
+         query=PageQuery),
+    _row("DELETE", "/api/v1/pauses/{pause_id}", pause.remove_pause, "Go on.", _ADMIN, None, status=204),
+    _row("GET", "/api/v1/caught", caught.list_caught, "What the catcher kept, newest first.", _READ,
+         Page[caught.CaughtItem], query=caught.CaughtQuery),
+    _row("PUT", _MISBEHAVIOUR, caught.put_misbehaviour, "Make the catcher fail (development only).", _ADMIN,
+         Misbehaviour, body=Misbehaviour, problems=("not_found",)),
+    _row("DELETE", _MISBEHAVIOUR, caught.remove_misbehaviour, "Let the catcher work again.", _ADMIN, None, status=204,
+         problems=("not_found",)),
+    _row("GET", "/healthz", health.show_health, "Whether the server lives.", None, health.HealthAnswer),
+    _row("GET", "/readyz", health.show_readiness, "Whether the server can do its work.", None, health.ReadyAnswer,
+         problems=("not_ready",)),
+    _row("GET", "/metrics", health.show_metrics, "Metrics in Prometheus' text format.", None, bytes,
+         media="text/plain; version=0.0.4; charset=utf-8"),
+    _row("GET", "/openapi.json", show_openapi, "This document.", None, dict[str, Any]),
+)  # fmt: skip
