@@ -3,13 +3,14 @@
 import asyncio
 import hashlib
 from datetime import timedelta
+from email.utils import parsedate_to_datetime
 from typing import TypeVar
 
 import msgspec
 from msgspec import Struct, field
 
 from noroshi.domain.deliveries import DeliveryKey
-from noroshi.domain.instants import Instant
+from noroshi.domain.instants import Instant, moment_of
 from noroshi.domain.templates import Content
 
 LONGEST_FRAME = 64 * 1024 * 1024
@@ -78,6 +79,22 @@ class Reply(Struct, frozen=True):
 def content_hash(content: Content) -> str:
     """What the ledger keeps of a content: enough to tell one from another."""
     return hashlib.sha256(msgspec.msgpack.encode((content.subject, content.title, content.body))).hexdigest()[:16]
+
+
+def wait_of(retry_after: str | None, date: Instant) -> timedelta | None:
+    """How long a Retry-After (seconds or HTTP date) tells us to wait from `date` on; None if it says nothing usable."""
+    if retry_after is None:
+        return None
+    try:
+        seconds = int(retry_after)
+    except ValueError:
+        try:
+            wait = parsedate_to_datetime(retry_after) - moment_of(date)
+        except ValueError:
+            return None
+    else:
+        wait = timedelta(seconds=seconds)
+    return wait if wait > timedelta(0) else None
 
 
 def frame(value: Struct) -> bytes:
