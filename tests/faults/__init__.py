@@ -1,0 +1,1 @@
+"""Fault tests: what is left when something breaks."""

@@ -1,0 +1,1 @@
+"""What the fault tests are made of: a simulated machine, power cuts, real processes, and the reckoning."""

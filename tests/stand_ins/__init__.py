@@ -1,0 +1,1 @@
+"""Stand-ins for the services of others, each a process of its own."""

@@ -1,0 +1,1 @@
+"""A provider in its own process: it writes down every message it takes before it answers."""
