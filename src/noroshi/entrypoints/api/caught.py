@@ -9,7 +9,8 @@ from noroshi.domain.instants import iso
 from noroshi.domain.records import CaughtMessage
 from noroshi.domain.requests import NameText, UserIdText
 from noroshi.entrypoints.api.calls import Call, NoQuery, missing
-from noroshi.entrypoints.api.desk import Desk, Misbehaviour
+from noroshi.domain.misbehaviour import Misbehaviour
+from noroshi.entrypoints.api.desk import Desk
 from noroshi.entrypoints.api.paging import Page, PageQuery, RowNumber, page_of, place_in
 from noroshi.entrypoints.api.wire import IdText, Moment, known_channel
 

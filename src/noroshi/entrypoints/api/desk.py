@@ -1,11 +1,10 @@
 """The desk: everything the API may ask for, in one object that bootstrap provides."""
 
-from typing import Annotated, Literal, Protocol
-
-from msgspec import Meta, Struct
+from typing import Protocol
 
 from noroshi.domain.categories import Categories
 from noroshi.domain.ids import BatchId
+from noroshi.domain.misbehaviour import Misbehaviour
 from noroshi.domain.requests import AcceptedAnswer, Caller, NotificationRequest
 from noroshi.ports.batches import Batches
 from noroshi.ports.caught import Caught
@@ -27,16 +26,6 @@ class Gatekeeper(Protocol):
     async def authenticate(self, header: str | None) -> Caller:
         """Raises ProblemError `unauthorized` or `too_many_requests`."""
         ...
-
-
-class Misbehaviour(Struct, frozen=True, forbid_unknown_fields=True):
-    """How the catcher shall fail: on `channel` (or all), for this `share` of the messages. `seconds` is how long
-    `slow` takes and what `too_many` asks to wait."""
-
-    mode: Literal["slow", "server_error", "too_many", "hang", "drop_answer", "gone"]
-    channel: str | None = None
-    share: Annotated[float, Meta(ge=0, le=1)] = 1.0
-    seconds: Annotated[float, Meta(ge=0, le=3600)] = 1.0
 
 
 class Desk(Protocol):

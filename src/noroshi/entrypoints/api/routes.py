@@ -18,7 +18,8 @@ from noroshi.entrypoints.api import (
 )
 from noroshi.entrypoints.api import pauses as pause
 from noroshi.entrypoints.api.calls import Call, NoQuery, Row
-from noroshi.entrypoints.api.desk import Desk, Misbehaviour
+from noroshi.domain.misbehaviour import Misbehaviour
+from noroshi.entrypoints.api.desk import Desk
 from noroshi.entrypoints.api.openapi import describe
 from noroshi.entrypoints.api.paging import Page, PageQuery
 from noroshi.entrypoints.api.wire import NotificationItem

@@ -1,0 +1,300 @@
+"""Settings in, a whole Noroshi out: the only place that knows settings, flow, storage and machine together."""
+
+import fcntl
+import os
+from collections.abc import Callable, Sequence
+from datetime import timedelta
+from pathlib import Path
+from typing import TextIO
+
+import apsw
+
+from noroshi.domain import api_keys
+from noroshi.domain.categories import Categories
+from noroshi.domain.ids import DEFAULT_TENANT, BatchId
+from noroshi.domain.instants import plus
+from noroshi.domain.misbehaviour import Misbehaviour
+from noroshi.domain.records import ApiKey, KeyScope
+from noroshi.domain.requests import AcceptedAnswer, Caller, NotificationRequest
+from noroshi.flow.accept.gate import Gate
+from noroshi.flow.dispatch.settings import DispatchSettings
+from noroshi.flow.send.catcher.channel import Catcher
+from noroshi.flow.send.parts import Parts
+from noroshi.flow.send.registry import Roll, call_roll
+from noroshi.flow.way import Way, WayParts
+from noroshi.machine.clock import SystemClock
+from noroshi.machine.crash_points import EnvCrashPoints, NoCrashPoints
+from noroshi.machine.dice import SystemDice
+from noroshi.machine.meter import NullMeter, PrometheusMeter
+from noroshi.machine.rendering.renderer import ChildRenderer
+from noroshi.machine.sealing import AesSealer
+from noroshi.machine.secrets import Secrets, load_secrets
+from noroshi.settings import Settings
+from noroshi.storage.sqlite.connection import migrate, open_connection
+from noroshi.storage.sqlite.store import SqliteStore, open_inline_store, open_store
+
+
+Minting = Callable[[str, Sequence[KeyScope], int | None, timedelta | None], tuple[str, ApiKey]]
+"""(name, scopes, calls a minute, life) in; the key to show once, and what the store keeps of it, out."""
+
+
+class DataLockedError(RuntimeError):
+    """Another process serves this data folder; the text says which."""
+
+
+class DataLock:
+    """One serving process per file: a lock on the data folder, released by the kernel when the process ends."""
+
+    def __init__(self, directory: Path) -> None:
+        directory.mkdir(parents=True, exist_ok=True, mode=0o700)
+        self._file: TextIO = (directory / "lock").open("a+", encoding="ascii")
+        try:
+            fcntl.flock(self._file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except OSError:
+            self._file.seek(0)
+            holder = self._file.read().strip() or "unknown"
+            self._file.close()
+            raise DataLockedError(f"{directory} is served by process {holder}; stop it or use another --data") from None
+        self._file.truncate(0)
+        self._file.write(str(os.getpid()))
+        self._file.flush()
+
+    def release(self) -> None:
+        self._file.close()
+
+
+class Noroshi:
+    """A whole system, to be started once and stopped once. It is the desk that the API talks to."""
+
+    def __init__(
+        self,
+        *,
+        store: SqliteStore,
+        way: Way,
+        gate: Gate,
+        renderer: ChildRenderer,
+        meter: PrometheusMeter,
+        clock: SystemClock,
+        categories: Categories,
+        roll: Roll,
+        lock: DataLock,
+        minting: Minting,
+        is_dev: bool,
+    ) -> None:
+        self._store = store
+        self._way = way
+        self._meter = meter
+        self._roll = roll
+        self._lock = lock
+        self._minting = minting
+        self._is_dev = is_dev
+        self._is_running = False
+        self.is_broken = False
+        self.gate = gate
+        self.renderer = renderer
+        self.clock = clock
+        self.categories = categories
+        self.batches = store.batches
+        self.people = store.people
+        self.devices = store.devices
+        self.templates = way.templates
+        self.history = store.history
+        self.dead_letters = store.dead_letters
+        self.pauses = store.pauses
+        self.caught = store.caught
+        self.keys = store.keys
+        self.dispatchable_channels = frozenset(roll.served)
+        self.reporting_channels: frozenset[str] = frozenset()
+
+    async def start(self) -> None:
+        await self.renderer.start()
+        await self._way.start()
+        self._is_running = True
+
+    async def stop(self) -> None:
+        self._is_running = False
+        await self._way.stop()
+        await self.renderer.stop()
+        self._store.close()
+        self._lock.release()
+
+    async def accept(
+        self, caller: Caller, request: NotificationRequest, idempotency_key_header: str | None
+    ) -> AcceptedAnswer:
+        return await self._way.accept(caller, request, idempotency_key_header)
+
+    async def cancel(self, caller: Caller, batch_id: BatchId) -> int | None:
+        return await self._way.cancel(caller, batch_id)
+
+    def pauses_changed(self) -> None:
+        self._way.look_again()
+
+    def announce_replayed(self) -> None:
+        self._way.look_again()
+
+    def misbehave(self, how: Misbehaviour | None) -> bool:
+        catchers = [account for account in self._roll.accounts.values() if isinstance(account, Catcher)]
+        if not (self._is_dev and catchers):
+            return False
+        if how is None:
+            catchers[0].behave()
+        else:
+            catchers[0].misbehave(how)
+        return True
+
+    def metrics_text(self) -> bytes:
+        return self._meter.text()
+
+    def readiness(self) -> list[str]:
+        problems = [] if self._is_running else ["the server is starting or stopping"]
+        if self.is_broken:
+            problems.append("the disk failed under a commit: nothing more is accepted")
+        return problems
+
+    def notes(self) -> list[str]:
+        caught = sorted(name for name, account in self._roll.served.items() if account.startswith("catcher"))
+        return [f"the catcher stands in for {', '.join(caught)}: nobody gets these messages"] if caught else []
+
+    def roll_call(self) -> dict[str, str]:
+        """Each provider that is off, and why: what the start prints."""
+        return dict(self._roll.off)
+
+    async def mint_key(
+        self,
+        name: str,
+        scopes: Sequence[KeyScope],
+        per_minute: int | None = None,
+        expires_in: timedelta | None = None,
+    ) -> str:
+        """A new API key, shown once."""
+        return await mint_key(self._store, self._minting, name, scopes, per_minute, expires_in)
+
+
+def open_noroshi(settings: Settings, *, is_dev: bool, on_broken: Callable[[], None]) -> Noroshi:
+    """Everything joined, nothing started. Raises DataLockedError if another process serves the folder."""
+    lock = DataLock(settings.data)
+    clock, dice, meter = SystemClock(), SystemDice(), PrometheusMeter()
+    secrets = load_secrets(settings.data, settings.secret_key)
+    crash_points = EnvCrashPoints(settings.crash_at) if settings.crash_at else NoCrashPoints()
+    sealer = AesSealer(secrets.masters, secrets.blind_index)
+
+    def broken() -> None:
+        noroshi.is_broken = True
+        on_broken()
+
+    store = open_store(
+        str(settings.store_path),
+        sealer=sealer,
+        clock=clock,
+        meter=meter,
+        crash_points=crash_points,
+        on_broken=broken,
+    )
+    values = {**settings.values, "NOROSHI_CATCHER": "on" if is_dev or settings.catcher else "off"}
+    roll = call_roll(Parts(clock=clock, dice=dice, caught=store.caught, values=values))
+    renderer = ChildRenderer(clock)
+    categories = Categories(settings.categories)
+    way = Way(
+        WayParts(
+            clock=clock,
+            dice=dice,
+            meter=meter,
+            crash_points=crash_points,
+            batches=store.batches,
+            queue=store.queue,
+            accounts=store.accounts,
+            pauses=store.pauses,
+            templates=store.templates,
+            history=store.history,
+            renderer=renderer,
+            channels=roll.accounts,
+            served=roll.served,
+            categories=categories,
+            default_locale=settings.default_locale,
+            dispatch=DispatchSettings(workers=settings.workers),
+            max_waiting=settings.max_waiting_calls,
+            max_unfinished=settings.max_unfinished,
+        )
+    )
+    noroshi = Noroshi(
+        store=store,
+        way=way,
+        gate=Gate(store.keys, secrets.pepper, clock),
+        renderer=renderer,
+        meter=meter,
+        clock=clock,
+        categories=categories,
+        roll=roll,
+        lock=lock,
+        minting=_minting(clock, dice, secrets),
+        is_dev=is_dev,
+    )
+    return noroshi
+
+
+class Back:
+    """The store without a server: for commands that write a little beside a serving process."""
+
+    def __init__(self, settings: Settings) -> None:
+        settings.data.mkdir(parents=True, exist_ok=True, mode=0o700)
+        clock, dice = SystemClock(), SystemDice()
+        secrets = load_secrets(settings.data, settings.secret_key)
+        self._connection: apsw.Connection = open_connection(str(settings.store_path))
+        self.store = open_inline_store(
+            self._connection,
+            sealer=AesSealer(secrets.masters, secrets.blind_index),
+            clock=clock,
+            meter=NullMeter(),
+            crash_points=NoCrashPoints(),
+        )
+        self._minting = _minting(clock, dice, secrets)
+
+    async def mint_key(
+        self,
+        name: str,
+        scopes: Sequence[KeyScope],
+        per_minute: int | None = None,
+        expires_in: timedelta | None = None,
+    ) -> str:
+        return await mint_key(self.store, self._minting, name, scopes, per_minute, expires_in)
+
+    def migrate(self) -> int:
+        """Brings the file to the current schema; answers its number."""
+        return migrate(self._connection)
+
+    def close(self) -> None:
+        self.store.close()
+
+
+async def mint_key(
+    store: SqliteStore,
+    minting: Minting,
+    name: str,
+    scopes: Sequence[KeyScope],
+    per_minute: int | None,
+    expires_in: timedelta | None,
+) -> str:
+    clear, key = minting(name, scopes, per_minute, expires_in)
+    await store.keys.add(key)
+    return clear
+
+
+def _minting(clock: SystemClock, dice: SystemDice, secrets: Secrets) -> Minting:
+    def mint(
+        name: str, scopes: Sequence[KeyScope], per_minute: int | None, expires_in: timedelta | None
+    ) -> tuple[str, ApiKey]:
+        clear = api_keys.mint(dice.bits(api_keys.KEY_BITS))
+        now = clock.now()
+        key = ApiKey(
+            key_id=api_keys.key_id(clear),
+            tenant=DEFAULT_TENANT,
+            name=name,
+            scopes=tuple(scopes),
+            digest=api_keys.digest(secrets.pepper, clear),
+            created_at=now,
+            expires_at=None if expires_in is None else plus(now, expires_in),
+            per_minute=per_minute,
+        )
+        return clear, key
+
+    return mint

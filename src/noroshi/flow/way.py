@@ -1,0 +1,175 @@
+"""The way of a notification: the one place that knows the stages and their order."""
+
+import asyncio
+from collections.abc import Mapping
+from datetime import timedelta
+
+import structlog
+from msgspec import Struct
+
+from noroshi.domain.categories import Categories
+from noroshi.domain.ids import BatchId
+from noroshi.domain.instants import Instant, plus
+from noroshi.domain.lanes import Lane
+from noroshi.domain.requests import AcceptedAnswer, Caller, NotificationRequest
+from noroshi.domain.states import Status
+from noroshi.flow.accept.desk import AcceptDesk
+from noroshi.flow.accept.intake import Intake
+from noroshi.flow.accept.known_templates import KnownTemplates
+from noroshi.flow.address.decide import Addresser
+from noroshi.flow.compose.compose import Composer
+from noroshi.flow.dispatch.dispatcher import Dispatcher
+from noroshi.flow.dispatch.settings import DispatchSettings
+from noroshi.flow.dispatch.sweeper import Sweeper
+from noroshi.ports.accounts import Accounts
+from noroshi.ports.batches import Batches
+from noroshi.ports.channel import Channel
+from noroshi.ports.clock import Clock
+from noroshi.ports.crash_points import CrashPoints
+from noroshi.ports.dice import Dice
+from noroshi.ports.history import History
+from noroshi.ports.meter import Meter
+from noroshi.ports.pauses import Pauses
+from noroshi.ports.queue import Queue
+from noroshi.ports.renderer import Renderer
+from noroshi.ports.templates import Templates
+
+HISTORY_KEPT = timedelta(days=90)
+_TIDY_EVERY = timedelta(seconds=60)
+_TIDY_PAGE = 200
+
+_log = structlog.get_logger(__name__)
+
+
+class WayParts(Struct, frozen=True):
+    """What the way is made of. `served` names the account that serves each channel."""
+
+    clock: Clock
+    dice: Dice
+    meter: Meter
+    crash_points: CrashPoints
+    batches: Batches
+    queue: Queue
+    accounts: Accounts
+    pauses: Pauses
+    templates: Templates
+    history: History
+    renderer: Renderer
+    channels: Mapping[str, Channel]
+    served: Mapping[str, str]
+    categories: Categories
+    default_locale: str
+    dispatch: DispatchSettings
+    max_waiting: int
+    max_unfinished: int
+
+
+class Way:
+    """Started and stopped once: accept, address, compose, dispatch, send, track."""
+
+    def __init__(self, parts: WayParts) -> None:
+        self._parts = parts
+        clock, meter = parts.clock, parts.meter
+        self.templates = KnownTemplates(parts.templates, clock)
+        self.dispatcher = Dispatcher(
+            clock=clock,
+            dice=parts.dice,
+            meter=meter,
+            queue=parts.queue,
+            accounts=parts.accounts,
+            pauses=parts.pauses,
+            compose=Composer(parts.renderer, meter).compose,
+            channels=parts.channels,
+            categories=parts.categories,
+            settings=parts.dispatch,
+            crash_points=parts.crash_points,
+        )
+        self.sweeper = Sweeper(
+            clock=clock,
+            meter=meter,
+            queue=parts.queue,
+            settler=self.dispatcher.settler,
+            categories=parts.categories,
+            served=self.dispatcher.served,
+            announce=self.dispatcher.announce,
+            paused_categories=self.dispatcher.paused_categories,
+        )
+        self.intake = Intake(
+            parts.batches,
+            Addresser(parts.categories, parts.served, parts.default_locale).decide,
+            self._announce,
+            clock,
+            meter,
+            max_waiting=parts.max_waiting,
+            max_unfinished=parts.max_unfinished,
+        )
+        self.desk = AcceptDesk(
+            self.intake, parts.batches, self.templates, clock, parts.dice, frozenset(parts.served)
+        )
+        self._closing = asyncio.Event()
+        self._tidying: asyncio.Task[None] | None = None
+        self._asides: set[asyncio.Task[None]] = set()
+
+    async def start(self) -> None:
+        """Finishes first what a crash left: leases without an outcome, withdrawals, undecided batches."""
+        await self.sweeper.rescue_all()
+        await self.desk.finish_cancelling()
+        self.intake.unfinished = await self._parts.queue.unfinished()
+        await self.dispatcher.start()
+        await self.sweeper.start()
+        await self.intake.start()
+        self._tidying = asyncio.create_task(self._tidy_for_ever(), name="tidying")
+
+    async def stop(self) -> None:
+        """Keeps what has arrived, finishes what is being sent, releases the rest (W26)."""
+        self._closing.set()
+        await self.intake.stop()
+        await self.dispatcher.stop()
+        await self.sweeper.stop()
+        for task in (*self._asides, *([self._tidying] if self._tidying is not None else [])):
+            task.cancel()
+
+    async def accept(self, caller: Caller, request: NotificationRequest, key_header: str | None) -> AcceptedAnswer:
+        return await self.desk.accept(caller, request, key_header)
+
+    async def cancel(self, caller: Caller, batch_id: BatchId) -> int | None:
+        """How many notifications of the batch are withdrawn; None: the caller has no such batch."""
+        if not await self.desk.cancel(caller, batch_id):
+            return None
+        counts = await self._parts.batches.counts(caller.tenant, batch_id)
+        if counts is None:
+            return None
+        withdrawn = sum(n for (_, status), n in counts.by_channel.items() if status is Status.CANCELLED)
+        return withdrawn + counts.undecided_recipients * len(counts.channels)
+
+    def look_again(self) -> None:
+        """Pauses changed or dead letters were replayed: dispatch looks at once instead of at its next round."""
+        task = asyncio.create_task(self._look_again())
+        self._asides.add(task)
+        task.add_done_callback(self._asides.discard)
+
+    async def _look_again(self) -> None:
+        await self.dispatcher.refresh_pauses()
+        self.dispatcher.announce(await self._parts.queue.waiting())
+
+    def _announce(self, lanes: set[Lane]) -> None:
+        self.dispatcher.announce(lanes)
+
+    async def _tidy_for_ever(self) -> None:
+        while True:
+            try:
+                await self.tidy()
+            except Exception as error:  # tidying must never end: the next round may succeed
+                _log.error("tidying_failed", error=type(error).__name__)
+            await self._parts.clock.sleep(_TIDY_EVERY)
+
+    async def tidy(self) -> None:
+        """What nobody may rely on any more is removed, a page at a time; withdrawals left over are finished."""
+        parts = self._parts
+        await self.desk.finish_cancelling()
+        self.intake.unfinished = await parts.queue.unfinished()
+        while await parts.batches.forget_keys(_TIDY_PAGE) == _TIDY_PAGE:
+            pass
+        before: Instant = plus(parts.clock.now(), -HISTORY_KEPT)
+        while await parts.history.forget_before(before, _TIDY_PAGE) >= _TIDY_PAGE:
+            pass
