@@ -1,0 +1,73 @@
+# Every command a person needs. Each sets up what it uses, so a fresh clone may begin with any of them.
+PYTHON ?= $(shell command -v python3.11 || command -v python3)
+VENV := .venv
+BIN := $(VENV)/bin
+PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check --require-hashes --only-binary :all:
+PYTEST := $(BIN)/python -m pytest
+
+QUICK := $(wildcard tests/architecture tests/unit tests/conformance)
+WHOLE := $(wildcard tests/stories tests/faults)
+
+.PHONY: help setup run check test test-full bench bench-full simulate-mutants docs lock clean
+
+help: ## what there is
+	@sed -n 's/^\([a-z-]*\):.*## /\1\t/p' $(MAKEFILE_LIST) | expand -t 20
+
+setup: $(VENV)/test.stamp ## everything for running, testing and measuring, in .venv
+
+run: $(VENV)/run.stamp ## the demonstration on 127.0.0.1:8000 (NOROSHI_PORT)
+	@exec $(BIN)/noroshi serve --dev --data ./.noroshi
+
+check: $(VENV)/test.stamp ## the quick gate: style, types, imports, docs, unit and conformance tests
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check --quiet .
+	$(BIN)/mypy --strict src
+	$(PYTEST) -n 2 $(QUICK) -m "not slow"
+
+test: check ## every test that this machine can run
+ifneq ($(WHOLE),)
+	$(PYTEST) -n 2 --dist loadgroup $(WHOLE) -m "not slow"
+endif
+
+test-full: check ## also the slow ones: the nightly and release columns
+	NOROSHI_TEST_FULL=1 $(PYTEST) -n 2 --dist loadgroup tests
+
+bench: $(VENV)/test.stamp ## the figures, side by side in one run
+	$(BIN)/python -m bench
+
+bench-full: $(VENV)/test.stamp ## the figures at full size
+	$(BIN)/python -m bench --full
+
+simulate-mutants: $(VENV)/test.stamp ## plants known bugs one at a time; the simulator must find each
+	$(BIN)/python -m tests.faults.simulate_mutants
+
+docs: $(VENV)/test.stamp ## writes the tables in docs/ anew
+	$(BIN)/python -m tests.architecture.tables
+
+lock: $(VENV)/test.stamp ## pins the newest versions that requirements/*.in allow
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check pip-tools
+	cd requirements && for name in run test; do ../$(BIN)/pip-compile --quiet --upgrade --generate-hashes --strip-extras \
+		--no-emit-index-url --no-emit-trusted-host --no-emit-find-links --no-header --annotation-style line \
+		--output-file $$name.lock $$name.in || exit 1; done
+
+clean: ## removes what was made here; the demonstration's data stays
+	rm -rf $(VENV) .mypy_cache .pytest_cache .ruff_cache .hypothesis dist
+	find . -name __pycache__ -type d -prune -exec rm -rf {} +
+
+$(VENV)/pyvenv.cfg:
+	@test -n "$(PYTHON)" && $(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' \
+		|| { echo "Python 3.11 or newer is needed (Debian: apt install python3 python3-venv)." >&2; exit 1; }
+	@$(PYTHON) -m venv $(VENV) >/dev/null \
+		|| { rm -rf $(VENV); echo "python3 -m venv does not work here (Debian: apt install python3-venv)." >&2; exit 1; }
+
+# The project is put on the path by a .pth file: nothing is built, so nothing unpinned is fetched to build it.
+$(VENV)/run.stamp: $(VENV)/pyvenv.cfg requirements/run.lock
+	$(PIP) -r requirements/run.lock
+	@echo "$(CURDIR)/src" > "$$($(BIN)/python -c 'import sysconfig; print(sysconfig.get_path("purelib"))')/noroshi.pth"
+	@printf '#!/bin/sh\nexec "$$(dirname "$$(readlink -f "$$0")")/python" -m noroshi.entrypoints.cli.main "$$@"\n' \
+		> $(BIN)/noroshi && chmod +x $(BIN)/noroshi
+	@touch $@
+
+$(VENV)/test.stamp: $(VENV)/run.stamp requirements/test.lock
+	$(PIP) -r requirements/test.lock
+	@touch $@

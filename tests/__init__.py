@@ -1,0 +1,1 @@
+"""Tests: architecture/ conformance/ faults/ stories/ unit/, and the stand-ins they use."""

@@ -1,0 +1,50 @@
+"""What every test run does: the same examples each time, and an honest last line about what was skipped."""
+
+import os
+from collections import Counter
+from collections.abc import Generator
+from typing import Any
+
+import hypothesis
+import pytest
+
+MISSING_SERVICE = "service missing: "
+"""How a test says that it needs a server this machine lacks: `pytest.skip("service missing: postgres")`."""
+
+ARE_SERVICES_REQUIRED = os.environ.get("NOROSHI_REQUIRE_SERVICES") == "1"
+
+# The gate must give the same answer twice; new examples are looked for by `make test-full`.
+hypothesis.settings.register_profile("gate", deadline=None, derandomize=True, database=None)
+hypothesis.settings.register_profile("full", deadline=None, max_examples=2_000, print_blob=True)
+hypothesis.settings.load_profile("full" if os.environ.get("NOROSHI_TEST_FULL") == "1" else "gate")
+
+
+def _reason(report: Any) -> str:
+    """Why a report was skipped, without pytest's own word before it."""
+    text = report.longrepr[2] if isinstance(report.longrepr, tuple) else str(report.longrepr)
+    return str(text).removeprefix("Skipped: ")
+
+
+def _insist(report: Any) -> None:
+    if ARE_SERVICES_REQUIRED and report.skipped and MISSING_SERVICE in _reason(report):
+        report.outcome, report.longrepr = "failed", f"required by NOROSHI_REQUIRE_SERVICES: {_reason(report)}"
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_makereport() -> Generator[None, pytest.TestReport, pytest.TestReport]:
+    report = yield
+    _insist(report)
+    return report
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_make_collect_report() -> Generator[None, pytest.CollectReport, pytest.CollectReport]:
+    report = yield
+    _insist(report)
+    return report
+
+
+def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
+    reasons = Counter(_reason(report) for report in terminalreporter.stats.get("skipped", []))
+    if reasons:
+        terminalreporter.write_line("skipped: " + "; ".join(f"{count} x {why}" for why, count in reasons.items()))
