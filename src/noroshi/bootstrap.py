@@ -192,7 +192,7 @@ def open_noroshi(settings: Settings, *, is_dev: bool, on_broken: Callable[[], No
     )
     values = {**settings.values, "NOROSHI_CATCHER": "on" if is_dev or settings.catcher else "off"}
     roll = call_roll(Parts(clock=clock, dice=dice, caught=store.caught, values=values))
-    renderer = ChildRenderer(clock)
+    renderer = ChildRenderer()
     categories = Categories(settings.categories)
     way = Way(
         WayParts(
