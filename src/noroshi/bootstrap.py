@@ -33,7 +33,6 @@ from noroshi.settings import Settings
 from noroshi.storage.sqlite.connection import migrate, open_connection
 from noroshi.storage.sqlite.store import SqliteStore, open_inline_store, open_store
 
-
 Minting = Callable[[str, Sequence[KeyScope], int | None, timedelta | None], tuple[str, ApiKey]]
 """(name, scopes, calls a minute, life) in; the key to show once, and what the store keeps of it, out."""
 

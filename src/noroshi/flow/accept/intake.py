@@ -26,7 +26,10 @@ _TURN_SECONDS = 0.018
 """What a turn should take: the store must never be held longer than 25 ms."""
 
 _NEW_BATCHES_A_TURN = 256
+
 _POLL = timedelta(seconds=1)
+
+_log = structlog.get_logger(__name__)
 
 
 class _Waiting:
@@ -130,9 +133,11 @@ class Intake:
                 return
             try:
                 await self._turn()
-            except ProblemError as problem:
-                structlog.get_logger().warning("address_turn_failed", code=problem.kind.code)
+            except Exception as error:  # the loop must outlive any one slice; what is due stays due
+                self._meter.count("notification_processing_errors_total", stage="address")
+                _log.error("address_turn_failed", error=type(error).__name__)
                 await self._clock.sleep(_POLL)
+                self._wake.set()
 
     async def _rest(self) -> None:
         """Until a call arrives, something falls due, or a second has passed (the net under lost wake-ups)."""
@@ -157,7 +162,8 @@ class Intake:
             turn = await self._batches.keep(new, self._slice, self._decide, is_urgent=is_urgent)
         except Exception as failure:
             for call in calls:
-                call.kept.set_exception(failure)
+                if not call.kept.done():
+                    call.kept.set_exception(failure)
             if not calls:
                 raise
             return

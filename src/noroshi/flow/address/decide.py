@@ -26,7 +26,7 @@ from noroshi.domain.batches import BatchHead
 from noroshi.domain.categories import Categories, Category, OverLimit
 from noroshi.domain.channels import CHANNELS, NO_ENDPOINT, endpoint_kind
 from noroshi.domain.ids import EndpointId, NotificationId, TenantId, notification_id
-from noroshi.domain.instants import Instant, iso, plus
+from noroshi.domain.instants import Instant, plus
 from noroshi.domain.lanes import Lane
 from noroshi.domain.limits import limit_for, over_until
 from noroshi.domain.people import Preferences
@@ -249,7 +249,7 @@ class _Slice:
     ) -> None:
         self._put(plan, candidate, this, channel, Status.SCHEDULED, reason, Standing.KEPT, None)
         self.changes.holds.append(HoldRow(plan.batch.tenant, this, until, reason))
-        self._record(plan, this, "deferred", {"code": reason, "due_at": iso(until)})
+        self._record(plan, this, "deferred", {"code": reason, "due_at": until})
 
     def _dead_letter(self, plan: Plan, candidate: Candidate, this: NotificationId, number: int) -> str:
         batch, code = plan.batch, Reason.TEMPLATE_MISSING
@@ -276,7 +276,7 @@ class _Slice:
         self._record(plan, this, "dead_lettered", {"code": code, "error": error})
         return code
 
-    def _record(self, plan: Plan, this: NotificationId, kind: str, detail: dict[str, str]) -> None:
+    def _record(self, plan: Plan, this: NotificationId, kind: str, detail: dict[str, str | int]) -> None:
         text = msgspec.json.encode(detail).decode()
         self.changes.ledger.append(LedgerRow(plan.batch.tenant, this, self._now, kind, text))
 

@@ -135,7 +135,7 @@ def _spawn(theirs: socket.socket) -> subprocess.Popen[bytes]:
     """Without our environment, which may hold secrets; with our import path, so that it runs the same code; in a
     session of its own, so that Ctrl-C reaches only us."""
     path = [str(Path(noroshi.__file__).parent.parent), *filter(None, sys.path)]
-    return subprocess.Popen(  # noqa: S603 - the arguments are ours
+    return subprocess.Popen(
         [sys.executable, "-S", "-P", "-m", "noroshi.machine.rendering.child"],
         stdin=theirs,
         stdout=theirs,

@@ -6,7 +6,7 @@ from typing import Any
 import msgspec
 
 from noroshi.domain.ids import BatchId, NotificationId, TenantId, batch_of, last_id_of, new_batch_id
-from noroshi.domain.instants import Instant
+from noroshi.domain.instants import Instant, iso
 from noroshi.domain.records import LedgerEntry, NotificationView
 from noroshi.domain.states import Status
 from noroshi.storage.sqlite.connection import Row, Statements
@@ -23,8 +23,13 @@ def read_trails(reader: Statements, tenant: TenantId, notifications: Sequence[by
     asked = msgspec.json.encode([raw.hex() for raw in notifications]).decode()
     trails: dict[bytes, list[LedgerEntry]] = {raw: [] for raw in notifications}
     for raw, at, kind, detail in reader.rows("trails", tenant, asked):
-        trails[raw].append(LedgerEntry(Instant(at), kind, _decode_object(detail) if detail else {}))
+        trails[raw].append(LedgerEntry(Instant(at), kind, _shown(_decode_object(detail)) if detail else {}))
     return trails
+
+
+def _shown(detail: dict[str, Any]) -> dict[str, Any]:
+    """Instants in a detail as times that people read."""
+    return {name: iso(Instant(value)) if name.endswith("_at") else value for name, value in detail.items()}
 
 
 class SqliteHistory:
