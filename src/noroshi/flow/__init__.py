@@ -1,0 +1,1 @@
+"""The way of one notification, stage by stage."""

@@ -1,0 +1,1 @@
+"""The machine below: time, chance, keys, metrics and logs, each behind a port."""
