@@ -137,8 +137,8 @@ def _spawn(theirs: socket.socket) -> subprocess.Popen[bytes]:
     path = [str(Path(noroshi.__file__).parent.parent), *filter(None, sys.path)]
     return subprocess.Popen(
         [sys.executable, "-S", "-P", "-m", "noroshi.machine.rendering.child"],
-        stdin=theirs,
-        stdout=theirs,
+        stdin=theirs.fileno(),
+        stdout=theirs.fileno(),
         stderr=subprocess.DEVNULL,
         env={"PYTHONPATH": os.pathsep.join(path)},
         cwd="/",
