@@ -100,9 +100,7 @@ class Settler:
             case Verdict.RETRY:
                 self._meter.count("notification_retry_total", channel=lane.channel, attempt=str(tries + 1))
             case Verdict.DEAD:
-                self._meter.count(
-                    "notification_dead_lettered_total", channel=lane.channel, error_code=settlement.code
-                )
+                self._meter.count("notification_dead_lettered_total", channel=lane.channel, error_code=settlement.code)
                 if settlement.code == Reason.RENDER_ERROR:
                     self._meter.count("notification_render_errors_total", channel=lane.channel)
             case Verdict.RELEASE:
