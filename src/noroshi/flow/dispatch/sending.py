@@ -151,8 +151,8 @@ class Sending:
         """The outcomes in the order of the attempts, and whether the call was answered at all."""
         kit, account, count = self._kit, self._channel.account, len(attempts)
         began = kit.clock.monotonic()
-        kit.flights.sending += count
         kit.crash_points.reach(self._before)
+        kit.flights.sending += count
         try:
             outcomes = list(await within(kit.clock, self._channel.attempt_timeout, _answers(self._channel, attempts)))
             is_answered = True
