@@ -157,7 +157,7 @@ class Way:
         while True:
             try:
                 await self.tidy()
-            except Exception as error:  # tidying must never end: the next round may succeed
+            except Exception as error:  # noqa: BLE001 - the next round may succeed
                 _log.error("tidying_failed", error=type(error).__name__)
             await self._parts.clock.sleep(_TIDY_EVERY)
 

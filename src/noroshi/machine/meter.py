@@ -36,6 +36,7 @@ METRICS: tuple[Metric, ...] = (
     Metric("notification_batch_size", _H, (), "Recipients of a batch.", _SIZES),
     Metric("accept_waiting_calls", _G, (), "Calls that wait for their commit."),
     Metric("accept_refused_total", _C, ("code",), "Calls refused, by problem code."),
+    Metric("notification_processing_errors_total", _C, ("stage",), "Errors of our own on the way, by stage."),
     Metric("notification_rate_limited_total", _C, ("channel",), "Notifications over a person's limit."),
     Metric("notification_template_not_found_total", _C, ("channel",), "Notifications whose template has no version."),
     # compose

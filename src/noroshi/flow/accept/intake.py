@@ -133,7 +133,7 @@ class Intake:
                 return
             try:
                 await self._turn()
-            except Exception as error:  # the loop must outlive any one slice; what is due stays due
+            except Exception as error:  # noqa: BLE001 - the loop outlives any one slice; what is due stays due
                 self._meter.count("notification_processing_errors_total", stage="address")
                 _log.error("address_turn_failed", error=type(error).__name__)
                 await self._clock.sleep(_POLL)

@@ -1,4 +1,4 @@
-"""Addressing in the store: a slice's candidates in, facts read and changes written, each in a fixed number of statements."""
+"""Addressing in the store: candidates in, facts read and changes written, in a fixed number of statements."""
 
 from collections.abc import Sequence
 from datetime import timedelta

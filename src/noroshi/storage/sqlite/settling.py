@@ -124,8 +124,10 @@ def _finish_dead(turn: Turn, pairs: Sequence[tuple[Settlement, Row]]) -> None:
         *_, lane, user_id, category, template_row, expires_at, wanted_at, tries = row
         was_tried = s.started_at is not None
         rows.append(
-            (*s.key, lane, user_id, category, template_row, expires_at, wanted_at)
-            + (s.code, s.error, tries + was_tried, s.at, first + number)
+            (
+                *(*s.key, lane, user_id, category, template_row, expires_at, wanted_at),
+                *(s.code, s.error, tries + was_tried, s.at, first + number),
+            )
         )
     turn.run_many("put_dead_letter", rows)
     turn.run_many(

@@ -121,7 +121,7 @@ class CommitGroup:
             job.result = job.work(Turn(connection, self))
         except (apsw.FullError, apsw.IOError, apsw.CorruptError, apsw.BusyError):
             raise
-        except Exception as failure:  # the caller gets it; the group goes on
+        except Exception as failure:  # noqa: BLE001 - the caller gets it; the group goes on
             connection.execute("ROLLBACK TO job")
             job.error = failure
         connection.execute("RELEASE job")
@@ -165,7 +165,7 @@ class InlineWriter:
         self._group = group
         self._waiting: list[Job] = []
 
-    async def turn(self, name: str, work: Callable[[Turn], T], *, is_urgent: bool = False) -> T:
+    async def turn(self, name: str, work: Callable[[Turn], T], *, is_urgent: bool = False) -> T:  # noqa: ARG002
         loop = asyncio.get_running_loop()
         job = Job(name, work, loop.create_future())
         if not self._waiting:
