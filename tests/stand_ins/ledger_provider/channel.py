@@ -36,9 +36,7 @@ class LedgerChannel:
     channels = frozenset({"email", "sms"})
     per_second = None
 
-    def __init__(
-        self, port: int, max_batch: int = 100, attempt_timeout: timedelta = timedelta(seconds=10)
-    ) -> None:
+    def __init__(self, port: int, max_batch: int = 100, attempt_timeout: timedelta = timedelta(seconds=10)) -> None:
         self.max_batch = max_batch
         self.attempt_timeout = attempt_timeout
         self._port = port

@@ -105,9 +105,7 @@ class Provider:
         finally:
             writer.close()
 
-    async def _serve(
-        self, messages: list[Message], reader: asyncio.StreamReader, writer: asyncio.StreamWriter
-    ) -> None:
+    async def _serve(self, messages: list[Message], reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         seen = SeenRequest(now(), len(messages))
         conduct = self._conduct_towards(messages)
         await asyncio.sleep(conduct.delay.total_seconds())
