@@ -16,7 +16,7 @@ from noroshi.domain.outcomes import Gone, Outcome, Retry, Scope, Sent, Unknown
 from noroshi.domain.priorities import Priority
 from noroshi.domain.templates import Content
 from noroshi.flow.send.catcher.channel import Catcher
-from noroshi.flow.send.catcher.misbehaviour import Fault, Misbehaviour
+from noroshi.domain.misbehaviour import Fault, Misbehaviour
 
 pytestmark = pytest.mark.asyncio
 
