@@ -7,6 +7,7 @@ from msgspec import Meta, Struct
 from noroshi.domain.categories import Categories
 from noroshi.domain.ids import BatchId
 from noroshi.domain.requests import AcceptedAnswer, Caller, NotificationRequest
+from noroshi.entrypoints.api.wire import ChannelText
 from noroshi.ports.batches import Batches
 from noroshi.ports.caught import Caught
 from noroshi.ports.clock import Clock
@@ -34,7 +35,7 @@ class Misbehaviour(Struct, frozen=True, forbid_unknown_fields=True):
     `slow` takes and what `too_many` asks to wait."""
 
     mode: Literal["slow", "server_error", "too_many", "hang", "drop_answer", "gone"]
-    channel: str | None = None
+    channel: ChannelText | None = None
     share: Annotated[float, Meta(ge=0, le=1)] = 1.0
     seconds: Annotated[float, Meta(ge=0, le=3600)] = 1.0
 
