@@ -1,7 +1,5 @@
 """A desk for shape tests: the ports as plain dictionaries, and an ASGI client; real-store stories live elsewhere."""
 
-# ruff: noqa: ARG002  stand-ins take what the ports give and use what they need
-
 from collections.abc import Sequence
 from datetime import timedelta
 from typing import Any

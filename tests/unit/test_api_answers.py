@@ -359,7 +359,7 @@ async def test_removing_a_pause_wakes_dispatch(at: Desk) -> None:  # N4.7
 
 
 async def test_the_catcher_can_be_told_to_fail_only_where_there_is_one(at: Desk) -> None:
-    how = {"mode": "slow", "channel": "email", "share": 0.5, "seconds": 2.0}
+    how = {"fault": "slow", "channel": "email", "count": 5, "seconds": 2.0}
     reply = await at.call("PUT", "/api/v1/caught/misbehaviour", how)
     assert (reply.status, reply.json) == (200, how)
     assert (await at.call("DELETE", "/api/v1/caught/misbehaviour")).status == 204
