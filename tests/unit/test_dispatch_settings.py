@@ -32,9 +32,7 @@ def test_workers_can_be_set_for_each_lane() -> None:  # N5.3
     assert settings.workers_of(Lane("email", "ses", Priority.NORMAL)) == 3
 
 
-@pytest.mark.parametrize(
-    "text", ["push=3", "push.urgent=3", "push.low=", "push.low=x", "push.low=0", ".low=1"]
-)
+@pytest.mark.parametrize("text", ["push=3", "push.urgent=3", "push.low=", "push.low=x", "push.low=0", ".low=1"])
 def test_a_setting_that_makes_no_sense_is_named(text: str) -> None:
     with pytest.raises(SettingError, match="NOROSHI_WORKERS"):
         read_settings({"NOROSHI_WORKERS": text})
