@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 from datetime import timedelta
+from itertools import compress
 
 import structlog
 
@@ -136,14 +137,15 @@ class Sending:
         outcomes, is_answered = await self._attempt(attempts)
         now = kit.clock.now()
         # A call that failed as a whole is one failure: a batch must not open the breaker by its size.
-        if self._gate.record(flight.permit, outcomes if is_answered else outcomes[:1]):
+        failures = [is_failure(o) for o in outcomes]
+        if self._gate.record(flight.permit, failures if is_answered else failures[:1]):
             kit.meter.gauge("provider_breaker_open", float(self._gate.is_broken), provider=self._channel.account)
         for claim, outcome in zip(claims, outcomes, strict=True):
             fraction = 0.0 if isinstance(outcome, Sent) else kit.dice.fraction()
             settlement = judge(claim, outcome, now, fraction, kit.categories, started_at)
             judged.append(_judged(claim, settlement))
-        failed = [o for o in outcomes if is_failure(o)]
-        if failed:
+        if any(failures):
+            failed = list(compress(outcomes, failures))
             kit.meter.count("provider_errors_total", len(failed), provider=self._channel.account)
             await self._rest_account(failed, now, alerts)
 
