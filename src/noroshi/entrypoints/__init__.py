@@ -1,0 +1,1 @@
+"""The ways in: API, command line, console, worker; no rule lives here."""
