@@ -61,7 +61,11 @@ def serve(settings: Settings, *, is_dev: bool) -> int:
 
 
 async def _serve(settings: Settings, listener: socket.socket, *, is_dev: bool) -> int:
-    on_broken = lambda: server.stop_broken()  # noqa: E731, PLW0108 - the server is made after the parts it serves
+    server: _Server
+
+    def on_broken() -> None:
+        server.stop_broken()
+
     noroshi = open_noroshi(settings, is_dev=is_dev, on_broken=on_broken)
     announce = partial(_announce, settings, noroshi, listener.getsockname()[1], is_dev=is_dev)
     server = _Server(_uvicorn_config(settings, noroshi), announce)
