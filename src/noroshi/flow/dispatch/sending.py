@@ -161,7 +161,7 @@ class Sending:
         except LateError:
             _log.warning("send_timed_out", account=account, messages=count)
             outcomes, is_answered = [Unknown(TIMEOUT)] * count, False
-        except Exception as error:
+        except Exception as error:  # noqa: BLE001 - whatever broke, each claim gets a verdict
             # The type alone: an exception's text may quote an address.
             _log.error("send_failed", account=account, messages=count, error=type(error).__name__)
             outcomes, is_answered = [Unknown(PROVIDER_ERROR, type(error).__name__)] * count, False
@@ -186,7 +186,7 @@ class Sending:
         self._gate.rest(until)
         try:
             await self._kit.accounts.block(account, until, wrong.code if wrong is not None else "retry_after")
-        except Exception as error:
+        except Exception as error:  # noqa: BLE001 - whatever broke, each claim gets a verdict
             self._kit.meter.count("dispatch_errors_total", lane=self._lane.name)
             _log.error("block_failed", account=account, error=type(error).__name__)
 

@@ -60,11 +60,12 @@ class Settler:
         while tries_left:
             try:
                 settled = await self._queue.settle(settlements, raised)
-            except Exception as error:
+            except Exception as error:  # noqa: BLE001 - asked again below
                 self._meter.count("notification_settle_errors_total")
                 _log.error("settle_failed", error=type(error).__name__, deliveries=len(judged))
             else:
-                return self._tell(judged, settled, raised)
+                self._tell(judged, settled, raised)
+                return
             if self._closing.is_set():
                 tries_left -= 1
                 await self._clock.sleep(wait)
