@@ -105,6 +105,8 @@ def test_more_than_256_kb_in_all_parts_together_is_a_failure() -> None:
     limit = MAX_OUTPUT - 100
     assert failure_of(template, {"text": "x" * (limit // 2)}) == "more than 256 kB came out"
     assert render(template, {"text": "x" * (limit // 3)})["subject"].startswith("x")
+    fixed = version(half, metadata={"text_body": "{{ 1 }}", "data": {"note": "x" * 200}})
+    assert failure_of(fixed, {"text": "x" * (MAX_OUTPUT - 100)}) == "more than 256 kB came out"
     assert failure_of(version(half), {"text": "火" * (MAX_OUTPUT // 3 + 1)}) == "more than 256 kB came out"
 
 

@@ -115,6 +115,7 @@ async def test_check_names_the_fault(renderer: Renderer) -> None:
     refused = msgspec.structs.replace(ORDER, subject="{{ x|format }}")
     assert await renderer.check(refused) == "subject, line 1: the filter `format` is not allowed"
     assert await renderer.check(msgspec.structs.replace(ORDER, body="\ud800")) is not None
+    assert await renderer.check(msgspec.structs.replace(ORDER, metadata={"data": {"wei": 10**30}})) is None
 
 
 async def test_no_jobs_no_contents(renderer: Renderer) -> None:

@@ -20,6 +20,7 @@ FUEL = 1_000_000
 
 MAX_SOURCE = 64 * 1024
 MAX_OUTPUT = 256 * 1024
+_BYTES_OF_A_CHARACTER = 4
 _LONGEST_QUOTE = 60
 _END_OF_PATH = re.compile(r"[\w.]+\Z")
 
@@ -68,7 +69,7 @@ class CompiledTemplate:
         self._has_moving_metadata = len(self._slots) > slots_so_far
         if self._metadata and not self._has_moving_metadata:
             self._fixed["metadata"] = self._metadata
-        self._fixed_size = len(encode(self._fixed))
+        self._fixed_size = self._size = len(encode([self._fixed, version.metadata]))
         sources = "\n".join(slot.source for slot in self._slots)
         self._words = words_of(sources)
         self._is_sealed = may_name_a_method(sources)
@@ -104,35 +105,36 @@ class CompiledTemplate:
         The context is changed: it gets the person."""
         context["user"] = seal(person) if self._is_sealed else person
         content = self._fixed.copy()
-        size = self._fixed_size
+        self._size = self._fixed_size
         for field, slot in self._moving:
-            content[field] = text = self._render_slot(slot, context)
-            size += 4 * len(text)
+            content[field] = self._render_slot(slot, context)
         if self._has_moving_metadata:
-            content["metadata"] = metadata = self._fill(self._metadata, context)
-            size += len(encode(metadata))
-        if size > MAX_OUTPUT:
-            size = len(encode(content))
-            if size > MAX_OUTPUT:
+            content["metadata"] = self._fill(self._metadata, context)
+        if self._size > MAX_OUTPUT:
+            self._size = len(encode(content))
+            if self._size > MAX_OUTPUT:
                 raise RenderError(f"more than {MAX_OUTPUT // 1024} kB came out")
-        return content, size
+        return content, self._size
 
     def _fill(self, node: Any, context: dict[str, Any]) -> Any:
-        if isinstance(node, _Slot):
+        kind = type(node)
+        if kind is _Slot:
             return self._render_slot(node, context)
-        if isinstance(node, dict):
+        if kind is dict:
             return {key: self._fill(inner, context) for key, inner in node.items()}
-        if isinstance(node, list):
+        if kind is list:
             return [self._fill(inner, context) for inner in node]
         return node
 
     def _render_slot(self, slot: _Slot, context: dict[str, Any]) -> str:
         try:
-            return self._render_template(slot.name, **context)
+            text = self._render_template(slot.name, **context)
         except TemplateError as error:
             raise RenderError(_explain(slot, error)) from None
         except Exception as error:  # noqa: BLE001 - a template can make Python raise anything; its text may hold values
             raise RenderError(f"{slot.place}: cannot be rendered ({type(error).__name__})") from None
+        self._size += _BYTES_OF_A_CHARACTER * len(text)
+        return text
 
 
 def check_template(version: TemplateVersion) -> str | None:
