@@ -73,7 +73,7 @@ async def rendering() -> AsyncIterator[ChildRenderer]:
 async def until(condition: Callable[[], bool]) -> None:
     """Waits for what happens in another process."""
     async with asyncio.timeout(20):
-        while not condition():  # noqa: ASYNC110 - no event tells of another process
+        while not condition():
             await asyncio.sleep(0.005)
 
 
