@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 
 from noroshi.machine.logs import ALLOWED_FIELDS
+from noroshi.machine.meter import METRICS, MetricKind
 from tests.architecture.tree import ROOT, Module, modules, python_files
 
 MOST_LINES = 600
@@ -79,6 +80,7 @@ def test_only_the_machine_asks_for_time_and_chance(module: Module) -> None:
             assert not is_theirs, f"{module.shown}:{node.lineno} uses {name}.{member}: take the Clock or the Dice"
 
 
+METER_METHODS = {"count": MetricKind.COUNTER, "observe": MetricKind.HISTOGRAM, "gauge": MetricKind.GAUGE}
 LOG_METHODS = {"debug", "info", "warning", "error", "exception", "critical"}
 
 
@@ -94,3 +96,20 @@ def test_log_lines_are_fixed_texts_with_allowed_fields(module: Module) -> None:
         assert all(isinstance(word, ast.Constant | ast.Name) for word in node.args), f"{place}: the text is made up"
         fields = {keyword.arg for keyword in node.keywords} - {"exc_info"}
         assert fields <= ALLOWED_FIELDS, f"{place}: {fields - ALLOWED_FIELDS} would be dropped"
+
+
+@pytest.mark.parametrize("module", modules(), ids=lambda module: module.name)
+def test_what_is_counted_is_a_row_of_the_metrics(module: Module) -> None:
+    # N16.1
+    rows = {row.name: row for row in METRICS}
+    for node in ast.walk(module.syntax):
+        if not (isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.args):
+            continue
+        kind, name = METER_METHODS.get(node.func.attr), node.args[0]
+        if kind is None or not ast.unparse(node.func.value).endswith("meter") or not isinstance(name, ast.Constant):
+            continue
+        place = f"{module.shown}:{node.lineno} {name.value}"
+        assert name.value in rows, f"{place} is not in METRICS"
+        row = rows[str(name.value)]
+        labels = {keyword.arg for keyword in node.keywords} - {"by", "value"}
+        assert (row.kind, set(row.labels)) == (kind, labels), f"{place}: the row says {row.kind} {row.labels}"
