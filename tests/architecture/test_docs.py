@@ -1,6 +1,7 @@
 """The docs say what the code does (DESIGN 3, STYLE 22)."""
 
 import re
+import subprocess
 
 import pytest
 
@@ -48,3 +49,8 @@ def test_no_file_names_a_place_of_one_machine_or_where_packages_come_from() -> N
         text = path.read_text(encoding="utf-8", errors="ignore")
         found = PLACES_OF_A_MACHINE.search(text)
         assert found is None, f"{path.relative_to(ROOT)}: {found[0]}"
+
+
+def test_nothing_is_tracked_that_is_made_anew() -> None:
+    listed = ["git", "ls-files", "--cached", "--ignored", "--exclude-standard"]
+    assert subprocess.run(listed, cwd=ROOT, capture_output=True, text=True, check=True).stdout == ""
