@@ -70,7 +70,7 @@ class SqliteHistory:
 
 def _forget(turn: Turn, boundary: bytes, limit: int) -> int:
     old = turn.rows("old_notifications", boundary, limit)
-    for name in ("forget_notification", "forget_ledger", "forget_dead_letters"):
+    for name in ("forget_message_id", "forget_notification", "forget_ledger", "forget_dead_letters"):
         turn.run_many(name, old)
     emptied = turn.rows("old_batches", boundary, limit)
     for name in ("forget_batch", "forget_batch_body", "forget_rejections"):

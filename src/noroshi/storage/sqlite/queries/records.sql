@@ -120,6 +120,13 @@ WHERE tenant IN (SELECT tenant FROM tenants) AND notification_id < ? AND status 
 -- Forgets one notification.
 DELETE FROM notifications WHERE tenant = ? AND notification_id = ?;
 
+-- name: forget_message_id
+-- Forgets how receipts would find one notification; parameters: tenant, notification.
+DELETE FROM message_ids WHERE (tenant, account, message_id) IN (
+    SELECT tenant, detail ->> 'account', detail ->> 'message_id' FROM ledger
+    WHERE tenant = ? AND notification_id = ? AND kind = 'sent'
+);
+
 -- name: forget_ledger
 -- Forgets what happened to one notification.
 DELETE FROM ledger WHERE tenant = ? AND notification_id = ?;
