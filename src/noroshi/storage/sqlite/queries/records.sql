@@ -1,6 +1,6 @@
 -- name: notifications_of_batch
 -- A batch's notifications in the order of their ids, with what is live of each.
-SELECT n.tenant, n.notification_id, n.user_id, n.channel, n.status, n.reason, n.at, n.standing, n.sent_at, n.tries,
+SELECT n.tenant, n.notification_id, n.user_id, n.channel, n.status, n.reason, n.at, n.sent_at, n.tries,
     t.template_id, t.version, t.locale, h.due_at,
     (SELECT min(d.due_at) FROM deliveries d WHERE d.tenant = n.tenant AND d.notification_id = n.notification_id
         AND d.state <> 1),
@@ -13,7 +13,7 @@ WHERE n.tenant = ? AND n.notification_id > ? AND n.notification_id <= ? ORDER BY
 
 -- name: notifications_of_user
 -- A user's notifications, newest first, with what is live of each. Parameters: tenant, user, at, id, limit.
-SELECT n.tenant, n.notification_id, n.user_id, n.channel, n.status, n.reason, n.at, n.standing, n.sent_at, n.tries,
+SELECT n.tenant, n.notification_id, n.user_id, n.channel, n.status, n.reason, n.at, n.sent_at, n.tries,
     t.template_id, t.version, t.locale, h.due_at,
     (SELECT min(d.due_at) FROM deliveries d WHERE d.tenant = n.tenant AND d.notification_id = n.notification_id
         AND d.state <> 1),
