@@ -130,10 +130,11 @@ DELETE FROM dead_letters WHERE tenant = ? AND notification_id = ?;
 
 -- name: old_batches
 -- A page of decided batches below an id that have no notification left. Parameters: id, limit.
+-- (The cast: joined blobs are text to SQLite, and every blob is greater than any text.)
 SELECT b.tenant, b.batch_id FROM batches b
 WHERE b.tenant IN (SELECT tenant FROM tenants) AND b.batch_id < ? AND b.state IN (1, 3) AND NOT EXISTS (
     SELECT 1 FROM notifications n WHERE n.tenant = b.tenant
-        AND n.notification_id BETWEEN b.batch_id AND substr(b.batch_id, 1, 13) || x'ffffff'
+        AND n.notification_id BETWEEN b.batch_id AND CAST(substr(b.batch_id, 1, 13) || x'ffffff' AS BLOB)
 ) LIMIT ?;
 
 -- name: forget_batch
