@@ -38,9 +38,10 @@ SELECT dead_letter_id, notification_id, endpoint_id, lane, user_id, category, te
     code, error, tries, at
 FROM dead_letters
 WHERE tenant = ?1 AND dead_letter_id < ?2
-  AND (?3 IS NULL OR lane LIKE ?3 || '.%') AND (?4 IS NULL OR code = ?4) AND (?5 IS NULL OR category = ?5)
-  AND (?6 IS NULL OR user_id = ?6) AND (?7 IS NULL OR notification_id BETWEEN ?7 AND ?8)
-  AND (?9 IS NULL OR dead_letter_id = ?9) AND (NOT ?10 OR template_row IS NOT NULL)
+  AND (?3 IS NULL OR substr(lane, 1, length(?3) + 1) = ?3 || '.') AND (?4 IS NULL OR code = ?4)
+  AND (?5 IS NULL OR category = ?5) AND (?6 IS NULL OR user_id = ?6)
+  AND (?7 IS NULL OR notification_id BETWEEN ?7 AND ?8) AND (?9 IS NULL OR dead_letter_id = ?9)
+  AND (NOT ?10 OR template_row IS NOT NULL)
 ORDER BY dead_letter_id DESC LIMIT ?11;
 
 -- name: remove_dead_letter
