@@ -61,7 +61,9 @@ JIRO = Person("jiro", "Jiro", devices=("token-of-jiros-phone", "token-of-jiros-t
 SAKURA = Person("sakura", "Sakura")
 """Is registered and cannot be reached, except by her user id."""
 
-ALICE = Person("alice", "Alice", email="alice@example.org", phone="+442071838750", locale="en-GB", timezone="Europe/London")
+ALICE = Person(
+    "alice", "Alice", email="alice@example.org", phone="+442071838750", locale="en-GB", timezone="Europe/London"
+)
 """Lives where the clocks change."""
 
 PIERRE = Person("pierre", "Pierre", email="pierre@example.fr", locale="fr", timezone="Europe/Paris")

@@ -26,7 +26,7 @@ HERE = DEFAULT_TENANT
 ELSEWHERE = TenantId(2)
 """Another tenant, who must never be seen from HERE."""
 
-ACCOUNTS = {channel: "acme" for channel in ("email", "push", "sms", "in_app", "web_push")}
+ACCOUNTS = dict.fromkeys(("email", "push", "sms", "in_app", "web_push"), "acme")
 EMAIL = Lane("email", "acme", Priority.NORMAL)
 PUSH = Lane("push", "acme", Priority.NORMAL)
 LEASE = timedelta(seconds=40)

@@ -108,5 +108,3 @@ STORES: dict[str, Callable[[Path, Clock], Store]] = {
     "sqlite-inline": _sqlite_inline,
 }
 """A new store is one line here; then it has to pass everything in this folder."""
-
-

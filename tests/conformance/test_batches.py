@@ -1,4 +1,4 @@
-"""Batches: kept with their keys in one commit, decided slice by slice, withdrawn in pages."""
+"""Batches: kept with their keys in one commit, and decided slice by slice."""
 
 from collections import Counter
 from datetime import timedelta
@@ -7,13 +7,21 @@ import pytest
 
 from noroshi.domain.addressing import SliceChanges, SliceFacts
 from noroshi.domain.batches import Earlier, Rejection
-from noroshi.domain.deliveries import Verdict
-from noroshi.domain.ids import BatchId, new_batch_id
+from noroshi.domain.ids import new_batch_id
 from noroshi.domain.instants import plus
 from noroshi.domain.people import Preferences, QuietHours
 from noroshi.domain.states import Status
 from tests.cast import ALICE, HANAKO, JIRO, MALLORY, SAKURA, STRANGER, TARO
-from tests.conformance.ground import ELSEWHERE, EMAIL, HERE, HOUR, MINUTE, PUSH, SECOND, Ground, decide, kinds
+from tests.conformance.ground import (
+    ELSEWHERE,
+    EMAIL,
+    HERE,
+    HOUR,
+    PUSH,
+    SECOND,
+    Ground,
+    kinds,
+)
 
 DAY = timedelta(days=1)
 ASLEEP = Preferences(quiet_hours=QuietHours(enabled=True, start="17:00", end="19:00"))
@@ -302,173 +310,6 @@ async def test_a_hold_of_someone_erased_meanwhile_ends_as_unknown_user(ground: G
     await ground.keep()
     view = await ground.view(batch_id)
     assert (view.status, view.reason) == (Status.SUPPRESSED, "unknown_user")
-
-
-# the facts that a decision is given
-
-
-async def facts_of(ground: Ground, *user_ids: str, content: int = 77, channels: tuple[str, ...] = ("email",)) -> SliceFacts:
-    seen: list[SliceFacts] = []
-
-    def look(facts: SliceFacts) -> SliceChanges:
-        seen.append(facts)
-        return decide(facts)
-
-    await ground.store.batches.keep([ground.batch(*user_ids, content=content, channels=channels)], 500, look)
-    return seen[0]
-
-
-async def test_the_facts_name_every_known_person_with_wishes_and_endpoints(ground: Ground) -> None:
-    await ground.wish(TARO, ASLEEP)
-    facts = await facts_of(ground, "hanako", "taro", "sakura", STRANGER)
-    assert facts.now == ground.now
-    assert [c.user_id for c in facts.candidates] == ["hanako", "taro", "sakura", STRANGER]
-    assert set(facts.people) == {(HERE, "hanako"), (HERE, "taro"), (HERE, "sakura")}
-    hanako, taro = facts.people[HERE, "hanako"], facts.people[HERE, "taro"]
-    assert (hanako.locale, hanako.timezone, hanako.preferences) == ("ja", "Asia/Tokyo", None)
-    assert taro.preferences == ASLEEP
-    assert {(e.kind, e.is_active, e.is_suppressed) for e in hanako.endpoints} == {
-        ("email", True, False),
-        ("phone", True, False),
-        ("push", True, False),
-    }
-    assert facts.people[HERE, "sakura"].endpoints == ()
-
-
-async def test_the_facts_count_what_each_person_had_in_the_last_hour_and_day(ground: Ground) -> None:  # N8.1
-    first = ground.now
-    await ground.accept(HANAKO)
-    ground.clock.move(HOUR - SECOND)
-    second = ground.now
-    await ground.accept(HANAKO)
-    assert (await facts_of(ground, "hanako")).usage[HERE, "hanako", "email"] == (2, 2, first, first)
-    ground.clock.move(SECOND)
-    assert (await facts_of(ground, "hanako", content=78)).usage[HERE, "hanako", "email"][:3] == (2, 3, second)
-    ground.clock.move(DAY)
-    assert (HERE, "hanako", "email") not in (await facts_of(ground, "hanako", content=79)).usage
-
-
-async def test_the_facts_know_the_content_a_person_got_within_five_minutes(ground: Ground) -> None:  # N9.1
-    await ground.accept(HANAKO, content=77)
-    assert len((await facts_of(ground, "hanako", "taro", content=77)).duplicates) == 1
-    assert (await facts_of(ground, "hanako", content=78)).duplicates == set()
-    assert (await facts_of(ground, "hanako", content=77, channels=("push",))).duplicates == set()
-    ground.clock.move(5 * MINUTE)
-    assert (await facts_of(ground, "hanako", content=77)).duplicates == set()
-
-
-async def test_the_facts_name_the_newest_active_version_of_each_template(ground: Ground) -> None:  # N2.2
-    (old,) = await ground.write("news", "email", locale="ja")
-    (new,) = await ground.write("news", "email", locale="ja")
-    (push,) = await ground.write("news", "push", locale="en")
-    seen: list[SliceFacts] = []
-
-    def look(facts: SliceFacts) -> SliceChanges:
-        seen.append(facts)
-        return decide(facts)
-
-    async def rows() -> set[int]:
-        await ground.store.batches.keep([ground.batch("hanako", template_id="news")], 500, look)
-        return {choice.row for choice in seen[-1].templates[HERE, "news"]}
-
-    assert await rows() == {new.row, push.row}
-    await ground.store.templates.rollback(HERE, "news", "email", "ja", "", old.version)
-    assert await rows() == {old.row, push.row}
-
-
-# withdrawing (N4.3)
-
-
-async def cancel(ground: Ground, batch_id: BatchId, page: int = 10) -> list[int]:
-    assert await ground.store.batches.begin_cancel(HERE, batch_id)
-    pages: list[int] = []
-    while count := await ground.store.batches.cancel_page(page):
-        pages.append(count)
-    return pages
-
-
-async def test_cancelling_withdraws_what_waits_in_pages(ground: Ground) -> None:  # N4.3
-    people = await ground.crowd(25)
-    batch_id = await ground.accept(*people)
-    pages = await cancel(ground, batch_id)
-    assert pages[:3] == [10, 10, 5]
-    assert await ground.store.queue.unfinished() == 0
-    views = await ground.views(batch_id)
-    assert {view.status for view in views} == {Status.CANCELLED}
-    assert {view.trail[-1].kind for view in views} == {"cancelled"}
-    found = await ground.store.batches.find(HERE, batch_id)
-    assert found is not None
-    assert found.cancelled_at == ground.now
-
-
-async def test_nothing_undecided_of_a_withdrawn_batch_is_ever_decided(ground: Ground) -> None:  # N4.3
-    people = await ground.crowd(20)
-    new = ground.batch(*(p.user_id for p in people))
-    await ground.keep(new, room=5)
-    await cancel(ground, new.head.batch_id)
-    turn = await ground.keep(room=50)
-    assert (turn.decided, turn.has_more) == (0, False)
-    counts = await ground.store.batches.counts(HERE, new.head.batch_id)
-    assert counts is not None
-    assert (counts.undecided_recipients, counts.is_cancelled) == (15, True)
-    assert counts.by_channel == {("email", Status.CANCELLED): 5}
-
-
-async def test_cancelling_ends_holds_and_scheduled_batches(ground: Ground) -> None:  # N4.3
-    await ground.wish(HANAKO, ASLEEP)
-    held = await ground.accept(HANAKO)
-    scheduled = ground.batch("taro", after=HOUR)
-    await ground.keep(scheduled)
-    await cancel(ground, held)
-    await cancel(ground, scheduled.head.batch_id)
-    assert (await ground.view(held)).status is Status.CANCELLED
-    ground.clock.move(2 * HOUR)
-    turn = await ground.keep()
-    assert (turn.decided, turn.next_due_at, turn.has_more) == (0, None, False)
-
-
-async def test_cancelling_leaves_what_is_being_sent_and_what_was_sent(ground: Ground) -> None:  # N4.3
-    batch_id = await ground.accept(HANAKO, TARO, ALICE)
-    sent, leased = (await ground.take(limit=2)).claims
-    await ground.settle(sent, Verdict.SENT)
-    await cancel(ground, batch_id)
-    statuses = {view.user_id: view.status for view in await ground.views(batch_id)}
-    assert statuses == {"hanako": Status.SENT, "taro": Status.SENDING, "alice": Status.CANCELLED}
-    await ground.settle(leased, Verdict.RETRY, after=MINUTE, code="BUSY")
-    statuses = {view.user_id: view.status for view in await ground.views(batch_id)}
-    assert statuses["taro"] is Status.CANCELLED
-
-
-async def test_of_a_push_to_many_devices_the_unsent_ones_are_withdrawn(ground: Ground) -> None:  # N1.10, N4.3
-    batch_id = await ground.accept(JIRO, channels=["push"])
-    (first,) = (await ground.take(PUSH, limit=1)).claims
-    await cancel(ground, batch_id)
-    assert (await ground.view(batch_id)).status is Status.SENDING
-    await ground.settle(first, Verdict.SENT)
-    assert (await ground.view(batch_id)).status is Status.SENT
-    assert await ground.store.queue.unfinished() == 0
-
-
-async def test_what_is_withdrawn_gives_its_quota_back(ground: Ground) -> None:  # N5.1
-    batch_id = await ground.accept(HANAKO)
-    await cancel(ground, batch_id)
-    assert await ground.store.people.usage(HERE, "hanako") == {}
-
-
-async def test_cancelling_twice_changes_nothing_more(ground: Ground) -> None:
-    batch_id = await ground.accept(HANAKO)
-    await cancel(ground, batch_id)
-    ground.clock.move(MINUTE)
-    assert await cancel(ground, batch_id) == []
-    assert kinds(await ground.view(batch_id)).count("cancelled") == 1
-
-
-async def test_only_ones_own_batch_can_be_withdrawn(ground: Ground) -> None:
-    batch_id = await ground.accept(HANAKO)
-    assert not await ground.store.batches.begin_cancel(ELSEWHERE, batch_id)
-    assert not await ground.store.batches.begin_cancel(HERE, new_batch_id(1, 1))
-    assert await ground.store.batches.cancel_page(10) == 0
-    assert (await ground.view(batch_id)).status is Status.QUEUED
 
 
 # tenants
