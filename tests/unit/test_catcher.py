@@ -12,11 +12,11 @@ from dispatch_cast import NOW, PUSH, HandClock, a_claim, seconds
 from noroshi.domain.deliveries import Attempt
 from noroshi.domain.instants import plus
 from noroshi.domain.lanes import Lane
+from noroshi.domain.misbehaviour import Fault, Misbehaviour
 from noroshi.domain.outcomes import Gone, Outcome, Retry, Scope, Sent, Unknown
 from noroshi.domain.priorities import Priority
 from noroshi.domain.templates import Content
 from noroshi.flow.send.catcher.channel import Catcher
-from noroshi.domain.misbehaviour import Fault, Misbehaviour
 
 pytestmark = pytest.mark.asyncio
 

@@ -7,8 +7,8 @@ import pytest
 from dispatch_cast import FixedDice, HandClock, ScriptedChannel
 
 from noroshi.domain.channels import CHANNELS
+from noroshi.domain.misbehaviour import Fault, Misbehaviour
 from noroshi.flow.send.catcher.channel import Catcher
-from noroshi.flow.send.catcher.misbehaviour import Fault, Misbehaviour
 from noroshi.flow.send.parts import Off, Parts
 from noroshi.flow.send.registry import PROVIDERS, RegistryError, call_roll
 from noroshi.ports.caught import Caught

@@ -56,7 +56,7 @@ def test_codes_are_counted_apart() -> None:
 
 def test_a_problem_that_stays_is_told_again_after_five_minutes() -> None:
     alarms = Alarms()
-    told = [alarms.notice([dead(seconds(n))]) for n in range(0, 900)]
+    told = [alarms.notice([dead(seconds(n))]) for n in range(900)]
     assert sum(map(len, told)) == 3
 
 

@@ -6,6 +6,10 @@ from datetime import timedelta
 from pathlib import Path
 
 import pytest
+from tests.stand_ins.ledger_provider.channel import LedgerChannel, factory, outcome_of
+from tests.stand_ins.ledger_provider.ledger import SeenRequest, copies, drop_torn_line, read_taken, within_waits
+from tests.stand_ins.ledger_provider.process import LedgerProvider
+from tests.stand_ins.ledger_provider.wire import Answer, Conduct, content_hash, wait_of
 
 from noroshi.domain.deliveries import Attempt, DeliveryKey, Recipient
 from noroshi.domain.ids import DEFAULT_TENANT, EndpointId, new_batch_id, notification_id
@@ -15,10 +19,6 @@ from noroshi.domain.outcomes import Gone, Misconfigured, Outcome, Rejected, Retr
 from noroshi.domain.priorities import Priority
 from noroshi.domain.templates import Content
 from noroshi.ports.channel import Channel
-from tests.stand_ins.ledger_provider.channel import LedgerChannel, factory, outcome_of
-from tests.stand_ins.ledger_provider.ledger import SeenRequest, copies, drop_torn_line, read_taken, within_waits
-from tests.stand_ins.ledger_provider.process import LedgerProvider
-from tests.stand_ins.ledger_provider.wire import Answer, Conduct, content_hash, wait_of
 
 LANE = Lane("email", "ledger", Priority.NORMAL)
 BATCH = new_batch_id(1_772_442_000_000, 1)

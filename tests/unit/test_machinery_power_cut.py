@@ -8,7 +8,6 @@ from pathlib import Path
 
 import apsw
 import pytest
-
 from tests.faults.machinery.power_cut import ForgetfulDisk, PowerIsOffError
 
 COMMITS = 500

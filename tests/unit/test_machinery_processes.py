@@ -9,7 +9,6 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-
 from tests.faults.machinery.load import Load, contradictions
 from tests.faults.machinery.processes import NotReadyError, ServedNoroshi
 from tests.faults.machinery.reckoning import Answered

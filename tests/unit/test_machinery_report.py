@@ -3,7 +3,6 @@
 from pathlib import Path
 
 import pytest
-
 from tests.faults.machinery.report import REPORT, paste, publish
 
 PAGE = "# Faults\n<!-- L1 -->\nold\n<!-- end -->\nbetween\n<!-- L3 -->\nold\n<!-- end -->\n"

@@ -32,15 +32,16 @@ FROM json_each(?2) r JOIN ledger l ON l.tenant = ?1 AND l.notification_id = unhe
 ORDER BY l.notification_id, l.seq;
 
 -- name: list_dead_letters
--- Dead letters that match, newest first. Parameters: tenant, before, channel, code, category, user, first, last, only, limit.
+-- Dead letters that match, newest first. Parameters: tenant, before, channel, code, category, user, first and last
+-- notification, only this one, only those that have something to send, limit.
 SELECT dead_letter_id, notification_id, endpoint_id, lane, user_id, category, template_row, expires_at, wanted_at,
     code, error, tries, at
 FROM dead_letters
 WHERE tenant = ?1 AND dead_letter_id < ?2
   AND (?3 IS NULL OR lane LIKE ?3 || '.%') AND (?4 IS NULL OR code = ?4) AND (?5 IS NULL OR category = ?5)
   AND (?6 IS NULL OR user_id = ?6) AND (?7 IS NULL OR notification_id BETWEEN ?7 AND ?8)
-  AND (?9 IS NULL OR dead_letter_id = ?9)
-ORDER BY dead_letter_id DESC LIMIT ?10;
+  AND (?9 IS NULL OR dead_letter_id = ?9) AND (NOT ?10 OR template_row IS NOT NULL)
+ORDER BY dead_letter_id DESC LIMIT ?11;
 
 -- name: remove_dead_letter
 -- Takes a dead letter away: it was replayed or discarded.
