@@ -57,6 +57,15 @@ class ServedNoroshi:
     def pid(self) -> int:
         return self._running().pid
 
+    @property
+    def is_running(self) -> bool:
+        """Started, and its end not yet waited for."""
+        return self._child is not None
+
+    @property
+    def is_alive(self) -> bool:
+        return self._child is not None and _end_of(self._child.pid) is None
+
     def __enter__(self) -> Self:
         return self
 
@@ -140,7 +149,7 @@ class ServedNoroshi:
         """The exit code, or minus the signal. The dead process is not reaped before the very end: until then no
         other can get its number, and what it leaves behind can be found by it."""
         deadline = time.monotonic() + within
-        while (end := os.waitid(os.P_PID, self.pid, os.WEXITED | os.WNOWAIT | os.WNOHANG)) is None:
+        while (end := _end_of(self.pid)) is None:
             if time.monotonic() > deadline:
                 raise TimeoutError(f"it did not end within {within} s")
             time.sleep(_LOOK_EVERY)
@@ -156,6 +165,11 @@ class ServedNoroshi:
             if time.monotonic() > deadline:
                 raise NotReadyError(f"not ready within {self._ready_within} s:\n{self.log()[-_LOG_TAIL:]}")
             time.sleep(_LOOK_EVERY)
+
+
+def _end_of(pid: int) -> os.waitid_result | None:
+    """How a child ended, without reaping it; None while it lives."""
+    return os.waitid(os.P_PID, pid, os.WEXITED | os.WNOWAIT | os.WNOHANG)
 
 
 def free_port() -> int:
