@@ -57,10 +57,18 @@ class AcceptDesk:
         earlier, progress = await self._intake.keep(batch)
         if earlier is not None:
             raise await self._conflict(caller.tenant, earlier)
-        answer = _answer(batch.head.batch_id, progress)
+        return await self._final(caller.tenant, batch.head.batch_id, progress)
+
+    async def _final(self, tenant: TenantId, batch_id: BatchId, progress: Progress) -> AcceptedAnswer:
+        """The answer to the first call and to all that repeat it. One that further decisions would change is kept by
+        whoever gives it first: a call that races the first, or comes after a crash, must hear the same."""
         if progress.undecided and not progress.is_scheduled:
-            await self._batches.remember_answer(caller.tenant, batch.head.batch_id, _encode_answer(answer))
-        return answer
+            kept = await self._batches.remember_answer(
+                tenant, batch_id, lambda so_far: _encode_answer(_answer(batch_id, so_far))
+            )
+            if kept is not None:
+                return _decode_answer(kept)
+        return _answer(batch_id, progress)
 
     async def _conflict(self, tenant: TenantId, earlier: Earlier) -> ProblemError:
         if not earlier.is_same:
@@ -86,7 +94,7 @@ class AcceptDesk:
                 progress.reasons["repeated"] = progress.rejected
         rejections = await self._batches.rejections(tenant, batch_id, -1, SHOWN_REJECTIONS + 1)
         progress.rejections.extend(rejection for _, rejection in rejections[: progress.rejected])
-        return _answer(batch_id, progress)
+        return await self._final(tenant, batch_id, progress)
 
     async def cancel(self, caller: Caller, batch_id: BatchId) -> bool:
         """Withdraws what is not yet sent; False if the caller has no such batch."""
