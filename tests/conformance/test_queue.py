@@ -40,10 +40,10 @@ async def test_a_claim_carries_all_that_composing_and_sending_need(ground: Groun
     assert (await ground.view(batch_id)).status is Status.SENDING
 
 
-async def test_one_whose_address_is_the_user_id_has_an_empty_address(ground: Ground) -> None:
+async def test_where_the_user_id_is_the_address_the_claim_has_it(ground: Ground) -> None:
     await ground.accept(HANAKO, channels=["in_app"])
     claim = await ground.claim(Lane("in_app", "acme", Priority.NORMAL))
-    assert (claim.key.endpoint_id, claim.address) == (0, "")
+    assert (claim.key.endpoint_id, claim.address) == (0, "hanako")
 
 
 async def test_the_oldest_due_come_first_and_a_leased_delivery_is_not_given_twice(ground: Ground) -> None:
@@ -97,10 +97,11 @@ async def test_unfinished_counts_what_waits_and_what_is_leased(ground: Ground) -
 
 
 async def test_a_claim_of_someone_erased_meanwhile_has_no_address(ground: Ground) -> None:
-    await ground.accept(HANAKO)
+    await ground.accept(HANAKO, channels=["email", "in_app"])
     await ground.store.people.remove_user(HERE, HANAKO.user_id)
-    claim = await ground.claim()
-    assert (claim.address, claim.recipient.name, claim.recipient.attributes) == ("", None, {})
+    for lane in (EMAIL, Lane("in_app", "acme", Priority.NORMAL)):
+        claim = await ground.claim(lane)
+        assert (claim.address, claim.recipient.name, claim.recipient.attributes) == ("", None, {})
 
 
 # fences and leases
