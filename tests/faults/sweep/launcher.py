@@ -9,6 +9,7 @@ from collections.abc import Sequence
 from datetime import timedelta
 from functools import partial
 from typing import Any
+from unittest.mock import patch
 
 from noroshi import bootstrap
 from noroshi.domain.batches import Earlier, NewBatch, Progress
@@ -93,7 +94,7 @@ def lives_long_ago() -> None:
 
 def has_short_leases() -> None:
     """No bug: a lease is renewed after a second instead of thirteen."""
-    bootstrap.DispatchSettings = partial(DispatchSettings, lease_margin=_SHORT_MARGIN)  # type: ignore[misc, assignment]
+    patch.object(bootstrap, "DispatchSettings", partial(DispatchSettings, lease_margin=_SHORT_MARGIN)).start()
 
 
 PLANTS = {
