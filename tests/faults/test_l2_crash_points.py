@@ -13,7 +13,8 @@ from tests.faults.machinery.report import publish
 from tests.faults.sweep.driver import Swept, sweep
 from tests.faults.sweep.points import UnreadableError, crash_points, unguarded
 from tests.faults.sweep.seeded import Seeded, seed
-from tests.faults.sweep.table import POINTS
+from tests.faults.sweep.table import POINTS, Row
+from tests.faults.sweep.workloads import SEND
 
 pytestmark = pytest.mark.xdist_group("processes")
 
@@ -87,7 +88,7 @@ def test_nothing_is_lost_or_wrongly_doubled_wherever_the_process_ends(tmp_path: 
 
 
 def _control(point: str, plant: str, folder: Path, seeded: Seeded) -> Swept:
-    return sweep(point, POINTS[point], folder / plant, seeded, plants=[plant])
+    return sweep(point, Row(SEND), folder / plant, seeded, plants=[plant])
 
 
 def _problems(swept: Swept) -> Iterator[str]:

@@ -124,20 +124,26 @@ class Trial:
 
     def call(self, method: str, path: str, body: dict[str, Any] | None = None, *, expect: int | None = None) -> Reply:
         """Raises DiedError if there is no answer."""
+        status, text = self._exchange(method, path, msgspec.json.encode(body) if body is not None else None)
+        reply = Reply(status, msgspec.json.decode(text, type=dict[str, Any]) if text else {})
+        if expect is not None and reply.status != expect:
+            raise AssertionError(f"{method} {path} was answered {reply.status}: {reply.fields}")
+        return reply
+
+    def text(self, path: str) -> str:
+        return self._exchange("GET", path, None)[1].decode()
+
+    def _exchange(self, method: str, path: str, body: bytes | None) -> tuple[int, bytes]:
         connection = http.client.HTTPConnection("127.0.0.1", self.noroshi.port, timeout=_ANSWER_WITHIN)
         headers = {"Authorization": f"Bearer {self.seeded.api_key}", "Content-Type": "application/json"}
         try:
-            connection.request(method, path, msgspec.json.encode(body) if body is not None else None, headers)
+            connection.request(method, path, body, headers)
             response = connection.getresponse()
-            text = response.read()
+            return response.status, response.read()
         except (OSError, http.client.HTTPException) as error:
             raise DiedError(f"{method} {path}") from error
         finally:
             connection.close()
-        reply = Reply(response.status, msgspec.json.decode(text, type=dict[str, Any]) if text else {})
-        if expect is not None and reply.status != expect:
-            raise AssertionError(f"{method} {path} was answered {reply.status}: {reply.fields}")
-        return reply
 
     def post(self, key: str, people: Sequence[str], *channels: str, **more: Any) -> str:
         """The batch that the key stands for, whether it was kept now or before a crash."""
