@@ -132,6 +132,16 @@ async def test_a_batch_told_to_slow_down_is_one_failure_and_rests_no_longer_than
     await stage.stopped()
 
 
+async def test_one_connection_lost_under_a_batch_is_one_failure() -> None:  # N6.4, F12
+    stage = await started(Stage())
+    stage.channel.answer = answering(Unknown())
+    await put(stage, *range(1, 11))
+    stage.channel.answer = None
+    await put(stage, 11)
+    assert [len(call) for call in stage.channel.calls] == [10, 1]
+    await stage.stopped()
+
+
 async def test_a_rest_outlives_a_restart() -> None:  # F13
     stage = Stage()
     stage.accounts.blocks["apns"] = plus(NOW, seconds(100))

@@ -19,18 +19,25 @@ _DIES_WITHIN = 15
 
 class Swept(Struct, frozen=True):
     """`started_in`: seconds until the life after the crash was ready. `retried`: what was answered to the first
-    repetition of each request that the crash left unanswered. `doubled_codes`: copies of what must have none."""
+    repetition of each request that the crash left unanswered. `unexplained`: copies of what was not in flight;
+    `doubled_codes`: copies of what may have none."""
 
     point: str
+    workload: str
     reckoning: Reckoning
     started_in: float
     seconds: float
     retried: list[int | None]
+    unexplained: int
     doubled_codes: int
 
     @property
     def in_flight(self) -> int:
         return self.reckoning.bound
+
+    @property
+    def is_sound(self) -> bool:
+        return self.reckoning.is_sound and not self.unexplained and not self.doubled_codes
 
 
 def sweep(
@@ -53,10 +60,12 @@ def sweep(
         assert trial.noroshi.stop() == 0
         return Swept(
             point,
+            workload.name,
             trial.reckon(is_control=plants is not None),
             started_in,
             time.monotonic() - began,
             _retried(trial),
+            trial.blamed()[-1],
             _doubled_codes(trial),
         )
 
@@ -99,5 +108,3 @@ def _doubled_codes(trial: Trial) -> int:
     }
     taken = [entry for entry in trial.taken() if entry.key.notification_id in codes]
     return len(taken) - len(copies(taken))
-
-

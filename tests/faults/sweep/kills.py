@@ -3,22 +3,25 @@
 import asyncio
 import random
 import time
+from collections import Counter
 from collections.abc import Iterator
 from datetime import timedelta
 from typing import Any
 
 from msgspec import Struct
 
-from noroshi.domain.instants import Instant
-from noroshi.flow.dispatch.settings import DispatchSettings
+from noroshi.domain.instants import Instant, iso
 from noroshi.domain.lanes import Lane
 from noroshi.domain.priorities import Priority
+from noroshi.flow.dispatch.settings import DispatchSettings
 from tests.faults.machinery.load import Load, Posted
+from tests.faults.machinery.reckoning import Reckoning
 from tests.faults.sweep.seeded import TEMPLATE
 from tests.faults.sweep.trial import Trial, now
 from tests.faults.sweep.workloads import CODES
 from tests.stand_ins.ledger_provider.wire import Conduct
 
+_REPLAYED = 409
 _CALLERS = 16
 _RECIPIENTS = 5
 _LEAD = (0.005, 0.040)
@@ -69,13 +72,9 @@ class Kill(Struct):
 
     at: Instant
     after: float
-    in_flight: int
+    in_flight: int = 0
     unanswered: int = 0
     kept: int = 0
-
-    @property
-    def where(self) -> str:
-        return f"{self.after * 1000:,.0f} ms after ready, {self.unanswered} unanswered, {self.kept} of them kept"
 
 
 class _Scene(Struct):
@@ -101,17 +100,15 @@ async def kill_under_load(trial: Trial, plan: Plan, seconds: float = 600) -> lis
         callers.begin(next(portions))
         await asyncio.sleep(lead)
         waiting = callers.waiting()
-        kill = Kill(now(), time.monotonic() - ready_at, 0)
+        kill = Kill(now(), time.monotonic() - ready_at)
         trial.noroshi.kill()
-        crash = await asyncio.to_thread(trial.note_crash, "", kill.at)
-        kill.in_flight = crash.in_flight
+        kill.in_flight = (await asyncio.to_thread(trial.note_crash, "kill -9", kill.at)).in_flight
         scenes.append(_Scene(kill, waiting))
     trial.provider.behave(Conduct())
     await asyncio.to_thread(trial.start)
     await callers.end()
     await asyncio.to_thread(trial.drain, 120)
-    _tell(trial, scenes)
-    return [scene.kill for scene in scenes]
+    return [_told(scene) for scene in scenes]
 
 
 class _Callers:
@@ -137,15 +134,24 @@ class _Callers:
         await asyncio.gather(*self._tasks)
 
 
-def _tell(trial: Trial, scenes: list[_Scene]) -> None:
+def _told(scene: _Scene) -> Kill:
     """Afterwards it is known who was never answered, and which of those had been kept."""
-    for number, scene in enumerate(scenes):
-        for posted, heard in scene.waiting:
-            if posted.heard[heard].status is None:
-                scene.kill.unanswered += 1
-                scene.kill.kept += posted.heard[-1].status == 409
-        crash = trial.crashes[number]
-        trial.crashes[number] = type(crash)(crash.at, crash.in_flight, scene.kill.where)
+    dropped = [posted for posted, heard in scene.waiting if posted.heard[heard].status is None]
+    scene.kill.unanswered = len(dropped)
+    scene.kill.kept = sum(posted.heard[-1].status == _REPLAYED for posted in dropped)
+    return scene.kill
+
+
+def render_kills(kills: list[Kill], run: Reckoning, blamed: Counter[int]) -> str:
+    """One row a kill."""
+    lines = [
+        "| kill | at | ms after ready | in flight | unanswered | of them kept | lost | doubled |",
+        "|---:|---|" + "---:|" * 6,
+    ]
+    for number, kill in enumerate(kills):
+        met = f"{kill.after * 1000:,.0f} | {kill.in_flight} | {kill.unanswered} | {kill.kept}"
+        lines.append(f"| {number + 1} | {iso(kill.at)} | {met} | {run.lost_by_crash[number]} | {blamed[number]} |")
+    return "\n".join(lines)
 
 
 def _bodies(people: list[str], messages: int) -> Iterator[tuple[str, dict[str, Any]]]:
@@ -164,9 +170,7 @@ def _bodies(people: list[str], messages: int) -> Iterator[tuple[str, dict[str, A
         )
 
 
-def _portions(
-    bodies: Iterator[tuple[str, dict[str, Any]]], count: int
-) -> Iterator[dict[str, dict[str, Any]]]:
+def _portions(bodies: Iterator[tuple[str, dict[str, Any]]], count: int) -> Iterator[dict[str, dict[str, Any]]]:
     """All of them, in `count` parts that differ by one at most."""
     everything = list(bodies)
     for number in range(count):

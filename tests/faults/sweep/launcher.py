@@ -9,6 +9,7 @@ from collections.abc import Sequence
 from datetime import timedelta
 from functools import partial
 from typing import Any
+from unittest.mock import patch
 
 from noroshi import bootstrap
 from noroshi.domain.batches import Earlier, NewBatch, Progress
@@ -25,6 +26,7 @@ from noroshi.flow.dispatch.sending import Sending
 from noroshi.flow.dispatch.settings import DispatchSettings
 from noroshi.flow.dispatch.settling import Settler
 from noroshi.machine.clock import SystemClock
+from noroshi.storage.sqlite.records import SqliteAccounts
 
 VARIABLE = "SWEEP_PLANTS"
 
@@ -81,6 +83,15 @@ def settles_late() -> None:
     Settler.settle_surely = postpone  # type: ignore[method-assign]
 
 
+def forgets_rests() -> None:
+    """A bug: that an account must be left alone is known to this process only (F13)."""
+
+    async def remember_only(self: SqliteAccounts, account: str, until: Instant, why: str) -> None:
+        """The caller remembers."""
+
+    SqliteAccounts.block = remember_only  # type: ignore[method-assign]
+
+
 def lives_long_ago() -> None:
     """No bug: whatever this life does is older than history is kept."""
     now = SystemClock.now
@@ -93,11 +104,12 @@ def lives_long_ago() -> None:
 
 def has_short_leases() -> None:
     """No bug: a lease is renewed after a second instead of thirteen."""
-    bootstrap.DispatchSettings = partial(DispatchSettings, lease_margin=_SHORT_MARGIN)  # type: ignore[misc, assignment]
+    patch.object(bootstrap, "DispatchSettings", partial(DispatchSettings, lease_margin=_SHORT_MARGIN)).start()
 
 
 PLANTS = {
-    plant.__name__: plant for plant in (answers_first, settles_first, settles_late, lives_long_ago, has_short_leases)
+    plant.__name__: plant
+    for plant in (answers_first, settles_first, settles_late, forgets_rests, lives_long_ago, has_short_leases)
 }
 
 

@@ -12,6 +12,7 @@ from noroshi.domain.people import User
 from noroshi.domain.records import KeyScope
 from noroshi.domain.templates import Content
 from noroshi.settings import read_settings
+from noroshi.storage.sqlite.store import SqliteStore
 from tests.stand_ins.ledger_provider.wire import content_hash
 
 TEMPLATE = "note"
@@ -50,15 +51,21 @@ def seed(data: Path, people: int) -> Seeded:
 
 
 async def _seed(back: Back, data: Path, people: list[str]) -> Seeded:
+    await fill(back.store, people)
+    return Seeded(data, await back.mint_key("sweep", list(KeyScope)), people)
+
+
+async def fill(store: SqliteStore, people: list[str]) -> None:
+    """The people, and a template on every channel."""
     for first in range(0, len(people), _AT_ONCE):
         await asyncio.gather(
             *(
-                back.store.people.put_user(DEFAULT_TENANT, _person(user_id, number))
+                store.people.put_user(DEFAULT_TENANT, _person(user_id, number))
                 for number, user_id in enumerate(people[first : first + _AT_ONCE], first)
             )
         )
     for channel in _CHANNELS:
-        await back.store.templates.add(
+        await store.templates.add(
             DEFAULT_TENANT,
             TEMPLATE,
             channel=channel,
@@ -70,7 +77,6 @@ async def _seed(back: Back, data: Path, people: list[str]) -> Seeded:
             metadata={},
             created_by="seed",
         )
-    return Seeded(data, await back.mint_key("sweep", list(KeyScope)), people)
 
 
 def _person(user_id: str, number: int) -> User:

@@ -23,12 +23,18 @@ _CAUGHT = "SELECT tenant, notification_id, user_id, channel, caught_at, subject,
 _UNFINISHED = "SELECT (SELECT count(*) FROM deliveries), (SELECT count(*) FROM batches WHERE state IN (0, 2))"
 
 
+def read_ended(connection: apsw.Connection) -> list[Ended]:
+    """Every notification with its status, and when that was decided."""
+    return [Ended(NotificationId(one), Status(status), at) for one, status, at in connection.execute(_ENDED)]
+
+
 class StoreFile:
     def __init__(self, data: Path) -> None:
         self._path = data / "noroshi.db"
 
     def ended(self) -> list[Ended]:
-        return [Ended(NotificationId(one), Status(status), at) for one, status, at in self.rows(_ENDED)]
+        with self._connected(apsw.SQLITE_OPEN_READONLY) as connection:
+            return read_ended(connection)
 
     def unsettled(self) -> set[NotificationId]:
         """What is claimed and has no outcome yet."""

@@ -3,6 +3,7 @@
 import http.client
 import sys
 import time
+from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import ExitStack
 from pathlib import Path
@@ -21,7 +22,7 @@ from tests.faults.machinery.reckoning import Answered, Asked, Crash, Reckoning, 
 from tests.faults.sweep.launcher import VARIABLE
 from tests.faults.sweep.seeded import TEMPLATE, Seeded, expected_hash
 from tests.faults.sweep.store_file import StoreFile
-from tests.stand_ins.ledger_provider.ledger import TakenMessage
+from tests.stand_ins.ledger_provider.ledger import TakenMessage, copies
 from tests.stand_ins.ledger_provider.process import LedgerProvider
 
 LAUNCHER = (sys.executable, "-m", "tests.faults.sweep.launcher")
@@ -57,6 +58,7 @@ class Trial:
         self.seeded = seeded
         self.posted: dict[str, Posted] = {}
         self.crashes: list[Crash] = []
+        self._flying: list[set[NotificationId]] = []
         self.command_environment: dict[str, str] = {}
         self.provider = LedgerProvider(folder / "ledger")
         self._data = seeded.copy_to(folder / "data")
@@ -95,12 +97,21 @@ class Trial:
         `most_in_flight` cannot be, and is not forgiven: that is a store which was not told in time."""
         self.provider.await_alone()
         taken = {entry.key.notification_id for entry in self.taken() if entry.at >= self._began}
-        in_flight = len(taken & self.store.unsettled())
-        if self._most_in_flight is not None:
-            in_flight = min(in_flight, self._most_in_flight)
+        flying = taken & self.store.unsettled()
+        in_flight = len(flying) if self._most_in_flight is None else min(len(flying), self._most_in_flight)
         crash = Crash(at, in_flight, where)
         self.crashes.append(crash)
+        self._flying.append(flying)
         return crash
+
+    def blamed(self) -> Counter[int]:
+        """Copies by the crash that explains them: each in-flight message once for each crash; -1: none does."""
+        blamed: Counter[int] = Counter()
+        for key, takings in copies(self.taken()).items():
+            explaining = [number for number, flying in enumerate(self._flying) if key.notification_id in flying]
+            blamed.update(explaining[: len(takings) - 1])
+            blamed[-1] += max(len(takings) - 1 - len(explaining), 0)
+        return blamed
 
     def taken(self) -> list[TakenMessage]:
         """What the provider took, and what the catcher did where it stands in."""
@@ -113,20 +124,26 @@ class Trial:
 
     def call(self, method: str, path: str, body: dict[str, Any] | None = None, *, expect: int | None = None) -> Reply:
         """Raises DiedError if there is no answer."""
+        status, text = self._exchange(method, path, msgspec.json.encode(body) if body is not None else None)
+        reply = Reply(status, msgspec.json.decode(text, type=dict[str, Any]) if text else {})
+        if expect is not None and reply.status != expect:
+            raise AssertionError(f"{method} {path} was answered {reply.status}: {reply.fields}")
+        return reply
+
+    def text(self, path: str) -> str:
+        return self._exchange("GET", path, None)[1].decode()
+
+    def _exchange(self, method: str, path: str, body: bytes | None) -> tuple[int, bytes]:
         connection = http.client.HTTPConnection("127.0.0.1", self.noroshi.port, timeout=_ANSWER_WITHIN)
         headers = {"Authorization": f"Bearer {self.seeded.api_key}", "Content-Type": "application/json"}
         try:
-            connection.request(method, path, msgspec.json.encode(body) if body is not None else None, headers)
+            connection.request(method, path, body, headers)
             response = connection.getresponse()
-            text = response.read()
+            return response.status, response.read()
         except (OSError, http.client.HTTPException) as error:
             raise DiedError(f"{method} {path}") from error
         finally:
             connection.close()
-        reply = Reply(response.status, msgspec.json.decode(text, type=dict[str, Any]) if text else {})
-        if expect is not None and reply.status != expect:
-            raise AssertionError(f"{method} {path} was answered {reply.status}: {reply.fields}")
-        return reply
 
     def post(self, key: str, people: Sequence[str], *channels: str, **more: Any) -> str:
         """The batch that the key stands for, whether it was kept now or before a crash."""

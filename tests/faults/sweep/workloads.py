@@ -10,6 +10,7 @@ from msgspec import Struct, field
 from noroshi.domain.instants import plus
 from noroshi.flow.accept.intake import ANSWER_WAIT
 from tests.faults.machinery.load import PATH
+from tests.faults.sweep.launcher import VARIABLE
 from tests.faults.sweep.seeded import TEMPLATE
 from tests.faults.sweep.trial import Trial, now
 from tests.stand_ins.ledger_provider.wire import Conduct
@@ -192,7 +193,7 @@ def _check_keys(trial: Trial) -> None:
 
 
 def _live_long_ago(trial: Trial) -> None:
-    trial.start(SWEEP_PLANTS="lives_long_ago")
+    trial.start(**{VARIABLE: "lives_long_ago"})
     trial.post("old", trial.seeded.people[:20], "email")
     trial.drain()
     assert trial.noroshi.stop() == 0

@@ -147,6 +147,8 @@ class Sending:
         if any(failures):
             failed = list(compress(outcomes, failures))
             kit.meter.count("provider_errors_total", len(failed), provider=self._channel.account)
+            if unknown := sum(isinstance(o, Unknown) for o in failed):
+                kit.meter.count("provider_unknown_total", unknown, provider=self._channel.account)
             await self._rest_account(failed, now, alerts)
 
     async def _attempt(self, attempts: list[Attempt]) -> tuple[list[Outcome], bool]:
@@ -200,9 +202,9 @@ async def _answers(channel: Channel, attempts: Sequence[Attempt]) -> Sequence[Ou
 
 
 def _counted(outcomes: list[Outcome], failures: list[bool]) -> list[bool]:
-    """What the breaker counts. An answer about the whole account is one failure, as a call that failed as a whole is:
-    a batch must not open the breaker by its size, nor make a rest of one second one of sixty."""
-    are_wide = [is_failed and rest_after(o) is not None for o, is_failed in zip(outcomes, failures, strict=True)]
+    """What the breaker counts. An answer about the whole account is one failure, and so is silence, as a call that
+    failed as a whole is: a batch must not open the breaker by its size, nor make a rest of one second one of sixty."""
+    are_wide = [isinstance(o, Unknown) or rest_after(o) is not None for o in outcomes]
     if sum(are_wide) < 2:
         return failures
     first = are_wide.index(True)
