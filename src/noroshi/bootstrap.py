@@ -20,17 +20,18 @@ from noroshi.flow.accept.gate import Gate
 from noroshi.flow.dispatch.settings import DispatchSettings
 from noroshi.flow.send.catcher.channel import Catcher
 from noroshi.flow.send.parts import Parts
-from noroshi.flow.send.registry import Roll, call_roll
+from noroshi.flow.send.registry import RegistryError, Roll, call_roll
 from noroshi.flow.way import Way, WayParts
+from noroshi.machine import logs
 from noroshi.machine.clock import SystemClock
 from noroshi.machine.crash_points import EnvCrashPoints, NoCrashPoints
 from noroshi.machine.dice import SystemDice
 from noroshi.machine.meter import NullMeter, PrometheusMeter
 from noroshi.machine.rendering.renderer import ChildRenderer
 from noroshi.machine.sealing import AesSealer
-from noroshi.machine.secrets import Secrets, load_secrets
+from noroshi.machine.secrets import Secrets, SecretsError, load_secrets
 from noroshi.settings import Settings
-from noroshi.storage.sqlite.connection import migrate, open_connection
+from noroshi.storage.sqlite.connection import NewerSchemaError, UnsafeLibraryError, migrate, open_connection
 from noroshi.storage.sqlite.store import SqliteStore, open_inline_store, open_store
 
 Minting = Callable[[str, Sequence[KeyScope], int | None, timedelta | None], tuple[str, ApiKey]]
@@ -39,6 +40,16 @@ Minting = Callable[[str, Sequence[KeyScope], int | None, timedelta | None], tupl
 
 class DataLockedError(RuntimeError):
     """Another process serves this data folder; the text says which."""
+
+
+START_ERRORS: tuple[type[Exception], ...] = (
+    DataLockedError,
+    NewerSchemaError,
+    RegistryError,
+    SecretsError,
+    UnsafeLibraryError,
+)
+"""What a person can mend before the next start: each says how in one line."""
 
 
 class DataLock:
@@ -167,6 +178,11 @@ class Noroshi:
     ) -> str:
         """A new API key, shown once."""
         return await mint_key(self._store, self._minting, name, scopes, per_minute, expires_in)
+
+
+def set_up_logs(level: str, form: str) -> None:
+    """Before anything else starts: lines without any address, token or key."""
+    logs.set_up_logs(level, form)
 
 
 def open_noroshi(settings: Settings, *, is_dev: bool, on_broken: Callable[[], None]) -> Noroshi:

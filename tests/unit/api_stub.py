@@ -223,7 +223,7 @@ class StubHistory:
             due_at=None,
             retry_count=0,
             error=None,
-            trail=(LedgerEntry(NOON, "suppressed", {"reason": "duplicate"}),),
+            trail=(LedgerEntry(NOON, "suppressed", {"code": "duplicate"}),),
         )
         for n in range(5)
     )

@@ -322,3 +322,26 @@ class Stage:
         stopping = asyncio.create_task(self.dispatcher.stop())
         await self.clock.until(stopping.done)
         await stopping
+
+
+def answering(*outcomes: Outcome) -> Callable[[Sequence[Attempt]], Awaitable[Sequence[Outcome]]]:
+    """The first message of a call gets the first outcome and so on; the last one is for all that follow."""
+
+    async def answer(attempts: Sequence[Attempt]) -> Sequence[Outcome]:
+        return [outcomes[min(n, len(outcomes) - 1)] for n in range(len(attempts))]
+
+    return answer
+
+
+async def started(stage: Stage) -> Stage:
+    await stage.dispatcher.start()
+    await stage.clock.settle()
+    return stage
+
+
+async def put(stage: Stage, *numbers: int, **changes: Any) -> None:
+    """Into the queue, announced, and as far on as it goes without time passing."""
+    claims = [a_claim(n, **changes) for n in numbers]
+    stage.queue.put(*claims, due_at=stage.clock.now())
+    stage.dispatcher.announce({c.lane for c in claims})
+    await stage.clock.settle()

@@ -83,7 +83,7 @@ async def test_a_batch_shows_each_notification_with_the_trail_that_explains_it(a
     assert (batch["batch_id"], batch["status"], batch["undecided"]) == (SHOWN, "processing", 1)
     assert batch["items"][0]["status"] == "SUPPRESSED"
     assert batch["items"][0]["trail"] == [
-        {"at": iso(NOON), "kind": "suppressed", "detail": {"reason": "duplicate"}, "sentence": WHY_NOT["duplicate"]}
+        {"at": iso(NOON), "kind": "suppressed", "detail": {"code": "duplicate"}, "sentence": WHY_NOT["duplicate"]}
     ]
 
 
@@ -359,7 +359,7 @@ async def test_removing_a_pause_wakes_dispatch(at: Desk) -> None:  # N4.7
 
 
 async def test_the_catcher_can_be_told_to_fail_only_where_there_is_one(at: Desk) -> None:
-    how = {"fault": "slow", "channel": "email", "count": 5, "seconds": 2.0}
+    how = {"fault": "slow", "channel": "email", "count": 5, "seconds": 2.0, "retry_after": None}
     reply = await at.call("PUT", "/api/v1/caught/misbehaviour", how)
     assert (reply.status, reply.json) == (200, how)
     assert (await at.call("DELETE", "/api/v1/caught/misbehaviour")).status == 204

@@ -14,7 +14,7 @@ ALLOWED_FIELDS: frozenset[str] = frozenset(
         # what every line has
         *("event", "level", "timestamp", "logger"),
         # what an error leaves: its class and where it was raised, never its text, which may quote anything
-        *("error_type", "raised_at"),
+        *("error", "error_type", "raised_at", "route", "trace"),
         # names and ids of our own making
         *(
             "account",
@@ -31,7 +31,8 @@ ALLOWED_FIELDS: frozenset[str] = frozenset(
         *("pause_id", "priority", "provider", "reason", "request_id", "severity", "stage", "status", "subject", "task"),
         *("template_id", "tenant"),
         # measures
-        *("bytes", "count", "due_at", "limit", "number", "seconds", "total", "until"),
+        *("bytes", "count", "deliveries", "is_start", "jobs", "messages", "pages", "stops"),
+        *("due_at", "limit", "number", "seconds", "total", "until"),
         # the start
         *("catcher", "channels", "data", "host", "pid", "port", "store", "version"),
     }

@@ -26,6 +26,7 @@ _MISCONFIGURED_REST = timedelta(minutes=5)
 _OTHER_RETRY = RetryPolicy(3, timedelta(seconds=1), timedelta(seconds=60), 2)
 _MISHAP_RETRY = RetryPolicy(MOST_CLAIMS, timedelta(seconds=5), timedelta(minutes=5), 3)
 _LONGEST_ERROR = 500
+_FAILURES = frozenset({Retry, Unknown, Misconfigured})
 _NO_SPAN = timedelta(0)
 
 
@@ -108,7 +109,7 @@ def rest_after(outcome: Outcome) -> timedelta | None:
 
 def is_failure(outcome: Outcome) -> bool:
     """Whether the breaker counts it: Rejected and Gone are answers of a provider that works."""
-    return isinstance(outcome, Retry | Unknown | Misconfigured)
+    return type(outcome) in _FAILURES
 
 
 def retry_delay(policy: RetryPolicy, attempt: int, fraction: float) -> timedelta:
