@@ -135,7 +135,10 @@ def test_a_hanging_provider_takes_nothing_and_the_cancelled_call_leaves_no_conne
         with pytest.raises(TimeoutError):
             await asyncio.wait_for(channel.send([attempt(0)]), 0.2)
         assert channel._idle == []
-        return await channel.send([attempt(1)])
+        try:
+            return await channel.send([attempt(1)])
+        finally:
+            channel.close()
 
     assert isinstance(asyncio.run(give_up())[0], Sent)
     assert [entry.key for entry in provider.taken()] == [attempt(1).key]

@@ -13,6 +13,7 @@ from noroshi.domain.instants import Instant
 from noroshi.domain.lanes import Lane
 from noroshi.domain.priorities import Priority
 from noroshi.domain.problems import ProblemError
+from noroshi.domain.reasons import Reason
 from noroshi.ports.batches import Batches, Decide, Turn
 from noroshi.ports.clock import Clock
 from noroshi.ports.meter import Meter
@@ -212,6 +213,12 @@ class Intake:
     def _count(self, new: list[NewBatch], turn: Turn) -> None:
         self.unfinished += turn.deliveries
         meter = self._meter
+        meter.gauge("accept_waiting_calls", len(self._arrived))
+        for (channel, reason), count in turn.noes.items():
+            if reason == Reason.RATE_LIMITED:
+                meter.count("notification_rate_limited_total", count, channel=channel)
+            elif reason == Reason.TEMPLATE_MISSING:
+                meter.count("notification_template_not_found_total", count, channel=channel)
         for batch, earlier in zip(new, turn.earlier, strict=True):
             if earlier is None:
                 meter.count("notification_batches_created_total")

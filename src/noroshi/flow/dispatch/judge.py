@@ -9,6 +9,7 @@ from noroshi.domain.deliveries import Claim, Expired, Settlement, Verdict
 from noroshi.domain.instants import Instant, plus
 from noroshi.domain.outcomes import Gone, Misconfigured, Outcome, Rejected, Retry, Scope, Sent, Unknown
 from noroshi.domain.reasons import Reason
+from noroshi.domain.retries import retry_delay
 from noroshi.domain.templates import Content, RenderFailure
 
 OUTCOME_UNKNOWN = "outcome_unknown"
@@ -110,16 +111,6 @@ def rest_after(outcome: Outcome) -> timedelta | None:
 def is_failure(outcome: Outcome) -> bool:
     """Whether the breaker counts it: Rejected and Gone are answers of a provider that works."""
     return type(outcome) in _FAILURES
-
-
-def retry_delay(policy: RetryPolicy, attempt: int, fraction: float) -> timedelta:
-    """min(base x factor^attempt, longest) x (0.5 ... 1.5); `attempt` counts from 0 (N6.1)."""
-    delay = policy.base
-    for _ in range(attempt):
-        if delay >= policy.longest:
-            break
-        delay *= policy.factor
-    return min(delay, policy.longest) * (0.5 + fraction)
 
 
 def _judge_failure(

@@ -138,6 +138,7 @@ class Sending:
         now = kit.clock.now()
         # A call that failed as a whole is one failure: a batch must not open the breaker by its size.
         failures = [is_failure(o) for o in outcomes]
+        kit.settler.rates.attempted(self._channel.account, len(outcomes), sum(failures))
         if self._gate.record(flight.permit, failures if is_answered else failures[:1]):
             kit.meter.gauge("provider_breaker_open", float(self._gate.is_broken), provider=self._channel.account)
         for claim, outcome in zip(claims, outcomes, strict=True):

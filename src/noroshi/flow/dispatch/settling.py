@@ -10,9 +10,9 @@ import structlog
 
 from noroshi.domain.deliveries import Settled, Verdict
 from noroshi.domain.lanes import Lane
-from noroshi.domain.reasons import Reason
 from noroshi.domain.records import Alert
 from noroshi.flow.dispatch.alarms import Alarms, Judged
+from noroshi.flow.dispatch.rates import Rates
 from noroshi.flow.dispatch.waiting import signalled
 from noroshi.ports.clock import Clock
 from noroshi.ports.meter import Meter
@@ -44,6 +44,7 @@ class Settler:
         self._queue = queue
         self._closing = closing
         self._alarms = Alarms()
+        self.rates = Rates(clock, meter)
 
     async def settle(self, judged: Sequence[Judged], alerts: Sequence[Alert] = ()) -> None:
         """One commit, then the counts. Raises what the store raises."""
@@ -97,6 +98,7 @@ class Settler:
             self._count_statuses(lane, totals)
 
     def _count_statuses(self, lane: Lane, totals: list[int]) -> None:
+        self.rates.settled(lane.channel, sum(totals))
         for verdict, status in STATUSES.items():
             if count := totals[verdict]:
                 self._meter.count(
@@ -110,8 +112,6 @@ class Settler:
                 self._meter.count("notification_retry_total", channel=lane.channel, attempt=str(tries + 1))
             case Verdict.DEAD:
                 self._meter.count("notification_dead_lettered_total", channel=lane.channel, error_code=settlement.code)
-                if settlement.code == Reason.RENDER_ERROR:
-                    self._meter.count("notification_render_errors_total", channel=lane.channel)
             case Verdict.RELEASE:
                 self._meter.count("notification_released_total", channel=lane.channel)
             case Verdict.RESEND:
