@@ -30,6 +30,7 @@ from noroshi.machine.meter import NullMeter, PrometheusMeter
 from noroshi.machine.rendering.renderer import ChildRenderer
 from noroshi.machine.sealing import AesSealer
 from noroshi.machine.secrets import Secrets, SecretsError, load_secrets
+from noroshi.ports.crash_points import CrashPoints
 from noroshi.settings import Settings
 from noroshi.storage.sqlite.connection import NewerSchemaError, UnsafeLibraryError, migrate, open_connection
 from noroshi.storage.sqlite.store import SqliteStore, open_inline_store, open_store
@@ -190,7 +191,7 @@ def open_noroshi(settings: Settings, *, is_dev: bool, on_broken: Callable[[], No
     lock = DataLock(settings.data)
     clock, dice, meter = SystemClock(), SystemDice(), PrometheusMeter()
     secrets = load_secrets(settings.data, settings.secret_key)
-    crash_points = EnvCrashPoints(settings.crash_at) if settings.crash_at else NoCrashPoints()
+    crash_points = _crash_points(settings)
     sealer = AesSealer(secrets.masters, secrets.blind_index)
 
     def broken() -> None:
@@ -260,7 +261,7 @@ class Back:
             sealer=AesSealer(secrets.masters, secrets.blind_index),
             clock=clock,
             meter=NullMeter(),
-            crash_points=NoCrashPoints(),
+            crash_points=_crash_points(settings),
         )
         self._minting = _minting(clock, dice, secrets)
 
@@ -292,6 +293,10 @@ async def mint_key(
     clear, key = minting(name, scopes, per_minute, expires_in)
     await store.keys.add(key)
     return clear
+
+
+def _crash_points(settings: Settings) -> CrashPoints:
+    return EnvCrashPoints(settings.crash_at) if settings.crash_at else NoCrashPoints()
 
 
 def _minting(clock: SystemClock, dice: SystemDice, secrets: Secrets) -> Minting:

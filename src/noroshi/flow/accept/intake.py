@@ -174,7 +174,7 @@ class Intake:
         if turn.lanes:
             self._announce(turn.lanes)
         self._next_due_at = turn.next_due_at
-        if self._arrived or (turn.has_more and not self._is_stopping):
+        if self._arrived or turn.has_more or self._is_stopping:
             self._wake.set()
 
     def _size_slice(self, turn: Turn, seconds: float) -> None:

@@ -136,10 +136,9 @@ class Sending:
         started_at = kit.clock.now()
         outcomes, is_answered = await self._attempt(attempts)
         now = kit.clock.now()
-        # A call that failed as a whole is one failure: a batch must not open the breaker by its size.
         failures = [is_failure(o) for o in outcomes]
         kit.settler.rates.attempted(self._channel.account, len(outcomes), sum(failures))
-        if self._gate.record(flight.permit, failures if is_answered else failures[:1]):
+        if self._gate.record(flight.permit, _counted(outcomes, failures) if is_answered else failures[:1]):
             kit.meter.gauge("provider_breaker_open", float(self._gate.is_broken), provider=self._channel.account)
         for claim, outcome in zip(claims, outcomes, strict=True):
             fraction = 0.0 if isinstance(outcome, Sent) else kit.dice.fraction()
@@ -198,6 +197,16 @@ async def _contents(compose: Compose, claims: Sequence[Claim]) -> Sequence[Conte
 
 async def _answers(channel: Channel, attempts: Sequence[Attempt]) -> Sequence[Outcome]:
     return await channel.send(attempts)
+
+
+def _counted(outcomes: list[Outcome], failures: list[bool]) -> list[bool]:
+    """What the breaker counts. An answer about the whole account is one failure, as a call that failed as a whole is:
+    a batch must not open the breaker by its size, nor make a rest of one second one of sixty."""
+    are_wide = [is_failed and rest_after(o) is not None for o, is_failed in zip(outcomes, failures, strict=True)]
+    if sum(are_wide) < 2:
+        return failures
+    first = are_wide.index(True)
+    return [failures[n] for n, is_wide in enumerate(are_wide) if not is_wide or n == first]
 
 
 def _judged(claim: Claim, settlement: Settlement) -> Judged:
