@@ -20,19 +20,20 @@ from noroshi.flow.accept.gate import Gate
 from noroshi.flow.dispatch.settings import DispatchSettings
 from noroshi.flow.send.catcher.channel import Catcher
 from noroshi.flow.send.parts import Parts
-from noroshi.flow.send.registry import Roll, call_roll
+from noroshi.flow.send.registry import RegistryError, Roll, call_roll
 from noroshi.flow.way import Way, WayParts
+from noroshi.machine import logs
 from noroshi.machine.clock import SystemClock
 from noroshi.machine.crash_points import EnvCrashPoints, NoCrashPoints
 from noroshi.machine.dice import SystemDice
 from noroshi.machine.meter import NullMeter, PrometheusMeter
 from noroshi.machine.rendering.renderer import ChildRenderer
 from noroshi.machine.sealing import AesSealer
-from noroshi.machine.secrets import Secrets, load_secrets
+from noroshi.machine.secrets import Secrets, SecretsError, load_secrets
+from noroshi.ports.crash_points import CrashPoints
 from noroshi.settings import Settings
-from noroshi.storage.sqlite.connection import migrate, open_connection
+from noroshi.storage.sqlite.connection import NewerSchemaError, UnsafeLibraryError, migrate, open_connection
 from noroshi.storage.sqlite.store import SqliteStore, open_inline_store, open_store
-
 
 Minting = Callable[[str, Sequence[KeyScope], int | None, timedelta | None], tuple[str, ApiKey]]
 """(name, scopes, calls a minute, life) in; the key to show once, and what the store keeps of it, out."""
@@ -40,6 +41,16 @@ Minting = Callable[[str, Sequence[KeyScope], int | None, timedelta | None], tupl
 
 class DataLockedError(RuntimeError):
     """Another process serves this data folder; the text says which."""
+
+
+START_ERRORS: tuple[type[Exception], ...] = (
+    DataLockedError,
+    NewerSchemaError,
+    RegistryError,
+    SecretsError,
+    UnsafeLibraryError,
+)
+"""What a person can mend before the next start: each says how in one line."""
 
 
 class DataLock:
@@ -170,12 +181,17 @@ class Noroshi:
         return await mint_key(self._store, self._minting, name, scopes, per_minute, expires_in)
 
 
+def set_up_logs(level: str, form: str) -> None:
+    """Before anything else starts: lines without any address, token or key."""
+    logs.set_up_logs(level, form)
+
+
 def open_noroshi(settings: Settings, *, is_dev: bool, on_broken: Callable[[], None]) -> Noroshi:
     """Everything joined, nothing started. Raises DataLockedError if another process serves the folder."""
     lock = DataLock(settings.data)
     clock, dice, meter = SystemClock(), SystemDice(), PrometheusMeter()
     secrets = load_secrets(settings.data, settings.secret_key)
-    crash_points = EnvCrashPoints(settings.crash_at) if settings.crash_at else NoCrashPoints()
+    crash_points = _crash_points(settings)
     sealer = AesSealer(secrets.masters, secrets.blind_index)
 
     def broken() -> None:
@@ -245,7 +261,7 @@ class Back:
             sealer=AesSealer(secrets.masters, secrets.blind_index),
             clock=clock,
             meter=NullMeter(),
-            crash_points=NoCrashPoints(),
+            crash_points=_crash_points(settings),
         )
         self._minting = _minting(clock, dice, secrets)
 
@@ -277,6 +293,10 @@ async def mint_key(
     clear, key = minting(name, scopes, per_minute, expires_in)
     await store.keys.add(key)
     return clear
+
+
+def _crash_points(settings: Settings) -> CrashPoints:
+    return EnvCrashPoints(settings.crash_at) if settings.crash_at else NoCrashPoints()
 
 
 def _minting(clock: SystemClock, dice: SystemDice, secrets: Secrets) -> Minting:

@@ -234,7 +234,8 @@ def read_settings(environ: Mapping[str, str], given: Mapping[str, str] | None = 
     }
     texts["data"] = str(data)
     texts.setdefault("store", f"{SQLITE}{data / 'noroshi.db'}")
-    texts.setdefault("public_url", f"http://{texts['host']}:{texts['port']}")
+    host = f"[{texts['host']}]" if ":" in texts["host"] else texts["host"]
+    texts.setdefault("public_url", f"http://{host}:{texts['port']}")
     values = {rows[key].variable: text for key, text in texts.items()}
     read = {key: _parsed(row, texts.get(key)) for key, row in rows.items()}
     settings = Settings(**read, values=values)

@@ -8,7 +8,6 @@ from pathlib import Path
 
 import apsw
 import pytest
-
 from tests.faults.machinery.power_cut import ForgetfulDisk, PowerIsOffError
 
 COMMITS = 500
@@ -67,7 +66,7 @@ def test_control_less_than_full_loses_acknowledged_commits(
     assert lost_after(disk, tmp_path / "db", synchronous) > 0
 
 
-def test_a_rollback_journal_loses_its_last_commit_unless_the_folder_is_synced(disk: ForgetfulDisk, tmp_path: Path) -> None:
+def test_a_rollback_journal_needs_its_folder_synced(disk: ForgetfulDisk, tmp_path: Path) -> None:
     # The delete of the journal is the commit, and only EXTRA syncs the folder after it.
     assert lost_after(disk, tmp_path / "extra", "EXTRA", "DELETE") == 0
     assert lost_after(disk, tmp_path / "full", "FULL", "DELETE") == 1

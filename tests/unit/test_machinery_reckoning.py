@@ -2,11 +2,6 @@
 
 import pytest
 from msgspec.structs import replace
-
-from noroshi.domain.deliveries import DeliveryKey
-from noroshi.domain.ids import DEFAULT_TENANT, EndpointId, NotificationId, TenantId, new_batch_id, notification_id
-from noroshi.domain.instants import Instant
-from noroshi.domain.states import Status
 from tests.faults.machinery.reckoning import (
     Answered,
     Asked,
@@ -20,6 +15,11 @@ from tests.faults.machinery.reckoning import (
     render_problems,
 )
 from tests.stand_ins.ledger_provider.ledger import TakenMessage
+
+from noroshi.domain.deliveries import DeliveryKey
+from noroshi.domain.ids import DEFAULT_TENANT, EndpointId, NotificationId, TenantId, new_batch_id, notification_id
+from noroshi.domain.instants import Instant
+from noroshi.domain.states import Status
 
 HANAKO = NotificationId(notification_id(new_batch_id(1_700_000_000_000, 7), 0, 0))
 TARO = NotificationId(notification_id(new_batch_id(1_700_000_000_000, 7), 1, 0))

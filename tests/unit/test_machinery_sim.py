@@ -10,14 +10,14 @@ from datetime import timedelta
 
 import apsw
 import pytest
+from tests.faults.machinery.sim_loop import CrashError, RunawayError, SimLoop, StuckError, UnhandledError
+from tests.faults.machinery.sim_machine import SimMachine
+from tests.faults.machinery.sim_ports import SIM_START, render_counts
 
 from noroshi.domain.instants import Instant
 from noroshi.ports.clock import Clock
 from noroshi.ports.crash_points import CrashPoints
 from noroshi.ports.dice import Dice
-from tests.faults.machinery.sim_loop import CrashError, RunawayError, SimLoop, StuckError, UnhandledError
-from tests.faults.machinery.sim_machine import SimMachine
-from tests.faults.machinery.sim_ports import SIM_START, render_counts
 
 SLOWEST = 50_000
 """Steps a second that even a busy machine reaches: the aim of 150,000 is measured on an idle one."""

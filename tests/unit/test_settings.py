@@ -35,6 +35,10 @@ def test_the_command_line_wins_over_the_environment_and_that_over_the_file(tmp_p
     assert settings.public_url == "http://b:3"
 
 
+def test_the_public_url_of_an_ipv6_address_has_brackets(tmp_path: Path) -> None:
+    assert read(tmp_path, NOROSHI_HOST="::1").public_url == "http://[::1]:8000"
+
+
 def test_the_file_may_lie_elsewhere_and_must_then_exist(tmp_path: Path) -> None:
     (tmp_path / "other.toml").write_text("port = 9")
     assert read(tmp_path / "data", NOROSHI_CONFIG=str(tmp_path / "other.toml")).port == 9

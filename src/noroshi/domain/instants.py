@@ -7,6 +7,7 @@ Instant = NewType("Instant", int)
 
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 _MICROSECOND = timedelta(microseconds=1)
+_FIRST = Instant((datetime(1, 1, 2, tzinfo=UTC) - _EPOCH) // _MICROSECOND)
 _LAST = Instant((datetime(9999, 12, 31, tzinfo=UTC) - _EPOCH) // _MICROSECOND)
 
 
@@ -15,10 +16,11 @@ class NaiveTimeError(ValueError):
 
 
 def at(moment: datetime) -> Instant:
-    """The instant of an aware datetime."""
+    """The instant of an aware datetime; the last day of the calendar and the first are cut off, for in another zone
+    they fall outside it."""
     if moment.tzinfo is None:
         raise NaiveTimeError("the time has no UTC offset")
-    return Instant((moment - _EPOCH) // _MICROSECOND)
+    return Instant(min(max((moment - _EPOCH) // _MICROSECOND, _FIRST), _LAST))
 
 
 def moment_of(instant: Instant) -> datetime:

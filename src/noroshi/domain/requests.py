@@ -14,6 +14,7 @@ MAX_RECIPIENTS = 10_000
 UserIdText = Annotated[str, Meta(min_length=1, max_length=128)]
 NameText = Annotated[str, Meta(min_length=1, max_length=128)]
 KeyText = Annotated[str, Meta(min_length=1, max_length=255)]
+OffsetTime = Annotated[datetime, Meta(tz=True)]
 
 
 class Caller(Struct, frozen=True):
@@ -33,11 +34,11 @@ class NotificationRequest(Struct, frozen=True, forbid_unknown_fields=True):
     channels: Annotated[list[str], Meta(min_length=1, max_length=16)] | UnsetType = UNSET
     data: dict[str, Any] = field(default_factory=dict)
     priority: Priority = Priority.NORMAL
-    scheduled_at: datetime | None = None
+    scheduled_at: OffsetTime | None = None
     idempotency_key: KeyText | None = None
     category: NameText = "general"
     strategy: str | None = None
-    expires_at: datetime | None = None
+    expires_at: OffsetTime | None = None
     digest_key: NameText | None = None
 
 

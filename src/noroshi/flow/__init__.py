@@ -1,1 +1,1 @@
-"""The way of a notification: accept, address, collect, compose, dispatch, send, track."""
+"""The way of one notification, stage by stage."""

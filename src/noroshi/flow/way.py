@@ -104,7 +104,7 @@ class Way:
             max_unfinished=parts.max_unfinished,
         )
         self.desk = AcceptDesk(
-            self.intake, parts.batches, self.templates, clock, parts.dice, frozenset(parts.served)
+            self.intake, parts.batches, self.templates, clock, parts.dice, meter, frozenset(parts.served)
         )
         self._closing = asyncio.Event()
         self._tidying: asyncio.Task[None] | None = None
@@ -159,7 +159,7 @@ class Way:
         while True:
             try:
                 await self.tidy()
-            except Exception as error:  # tidying must never end: the next round may succeed
+            except Exception as error:  # noqa: BLE001 - the next round may succeed
                 _log.error("tidying_failed", error=type(error).__name__)
             await self._parts.clock.sleep(_TIDY_EVERY)
 

@@ -36,6 +36,7 @@ METRICS: tuple[Metric, ...] = (
     Metric("notification_batch_size", _H, (), "Recipients of a batch.", _SIZES),
     Metric("accept_waiting_calls", _G, (), "Calls that wait for their commit."),
     Metric("accept_refused_total", _C, ("code",), "Calls refused, by problem code."),
+    Metric("notification_processing_errors_total", _C, ("stage",), "Errors of our own on the way, by stage."),
     Metric("notification_rate_limited_total", _C, ("channel",), "Notifications over a person's limit."),
     Metric("notification_template_not_found_total", _C, ("channel",), "Notifications whose template has no version."),
     # compose
@@ -58,6 +59,8 @@ METRICS: tuple[Metric, ...] = (
     Metric("provider_api_latency", _H, ("provider",), "Seconds that one call to a provider took.", _QUICK),
     Metric("provider_attempts_total", _C, ("provider",), "Attempts handed to a provider."),
     Metric("provider_errors_total", _C, ("provider",), "Attempts that a provider did not take."),
+    Metric("provider_error_rate", _G, ("provider",), "Share of attempts of the last minute that failed."),
+    Metric("worker_processing_rate", _G, ("channel",), "Deliveries settled a second, over the last minute."),
     Metric("provider_breaker_open", _G, ("provider",), "1 while the account's breaker is open."),
     Metric("sweeper_last_run_timestamp", _G, (), "Heartbeat: Unix time of the sweeper's last turn, in seconds."),
     Metric("sweeper_errors_total", _C, (), "Turns of the sweeper that failed."),

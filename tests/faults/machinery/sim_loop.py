@@ -132,7 +132,7 @@ class SimLoop(_Loop):
             elif self._wake(deadline):
                 continue
             else:
-                return
+                return None
             if handle._cancelled:
                 continue
             if self.steps >= last:

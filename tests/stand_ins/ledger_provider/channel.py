@@ -36,9 +36,7 @@ class LedgerChannel:
     channels = frozenset({"email", "sms"})
     per_second = None
 
-    def __init__(
-        self, port: int, max_batch: int = 100, attempt_timeout: timedelta = timedelta(seconds=10)
-    ) -> None:
+    def __init__(self, port: int, max_batch: int = 100, attempt_timeout: timedelta = timedelta(seconds=10)) -> None:
         self.max_batch = max_batch
         self.attempt_timeout = attempt_timeout
         self._port = port
@@ -110,7 +108,7 @@ def _message(attempt: Attempt) -> Message:
     )
 
 
-def factory() -> LedgerChannel:
+def factory(_parts: object) -> LedgerChannel:
     return LedgerChannel(
         port=int(os.environ["LEDGER_PROVIDER_PORT"]),
         max_batch=int(os.environ.get("LEDGER_PROVIDER_MAX_BATCH", "100")),

@@ -6,10 +6,10 @@ from msgspec import Struct
 
 from noroshi.domain.ids import show
 from noroshi.domain.instants import iso
+from noroshi.domain.misbehaviour import Misbehaviour
 from noroshi.domain.records import CaughtMessage
 from noroshi.domain.requests import NameText, UserIdText
 from noroshi.entrypoints.api.calls import Call, NoQuery, missing
-from noroshi.domain.misbehaviour import Misbehaviour
 from noroshi.entrypoints.api.desk import Desk
 from noroshi.entrypoints.api.paging import Page, PageQuery, RowNumber, page_of, place_in
 from noroshi.entrypoints.api.wire import IdText, Moment, known_channel

@@ -35,15 +35,23 @@ class BodyDecoder:
 
     def decode(self, body: bytes) -> Struct:
         try:
-            decoded: Struct = self._decode(body)
-            if not (_looks_plain(body) and self._has_plain_numbers(decoded)):
-                check_text(decoded, multiline=self._multiline)
-        except msgspec.ValidationError as error:
-            raise problem_of(error) from None
+            decoded = self._decode_json(body)
         except (msgspec.DecodeError, UnicodeDecodeError) as error:
-            raise ProblemError("bad_json", _without_values(error)) from None
+            detail = f"{error}." if isinstance(error, msgspec.DecodeError) else "The body is not UTF-8."
+            raise ProblemError("bad_json", detail) from None
         except RecursionError:
             raise ProblemError("bad_json", "The JSON is nested too deeply.") from None
+        if not (_looks_plain(body) and self._has_plain_numbers(decoded)):
+            check_text(decoded, multiline=self._multiline)
+        return decoded
+
+    def _decode_json(self, body: bytes) -> Struct:
+        try:
+            decoded: Struct = self._decode(body)
+        except msgspec.ValidationError as error:
+            # The decoder stops at the first wrong field; unreadable JSON after it is still unreadable JSON.
+            msgspec.json.decode(body)
+            raise problem_of(error) from None
         return decoded
 
     def _has_plain_numbers(self, decoded: Struct) -> bool:
@@ -153,7 +161,3 @@ def _join(path: str, name: str) -> str:
 
 def _short(name: str) -> str:
     return name if len(name) <= _SHOWN_NAME else name[:_SHOWN_NAME] + "..."
-
-
-def _without_values(error: Exception) -> str:
-    return f"{error}." if isinstance(error, msgspec.DecodeError) else "The body is not UTF-8."

@@ -33,6 +33,8 @@ _IDEMPOTENCY_KEY: Schema = {
     "description": "The same key within 24 h gives 409 with the first answer; must equal `idempotency_key`, if given.",
     "schema": {"type": "string", "minLength": 1, "maxLength": 255, "pattern": "^[!-~]([ -~]*[!-~])?$"},
 }
+_COME_BACK = frozenset({429, 503})
+_RETRY_AFTER: Schema = {"Retry-After": {"description": "Seconds to wait.", "schema": {"type": "integer", "minimum": 1}}}
 
 
 def problem_codes(row: Row) -> list[str]:
@@ -61,7 +63,8 @@ def describe(rows: Sequence[Row]) -> Schema:
             "title": "Noroshi",
             "version": noroshi.__version__,
             "description": "One API to tell people things on every channel. Lists take `limit` and `cursor` and answer "
-            "`items` and `next_cursor`. Errors are problem+json with a stable `code`.",
+            "`items` and `next_cursor`. Errors are problem+json with a stable `code`. Control characters are refused "
+            "everywhere; tabs and line breaks are allowed in the values of `data` and in the text of templates.",
         },
         "paths": paths,
         "components": {
@@ -121,6 +124,7 @@ def _problems(row: Row, by_kind: dict[str, Schema]) -> Schema:
     return {
         str(status): {
             "description": " ".join(f"`{code}`: {PROBLEMS[code].title}" for code in codes),
+            "headers": _RETRY_AFTER if status in _COME_BACK else {},
             "content": {
                 PROBLEM_JSON: {"schema": {"allOf": [by_kind[str(Problem)], {"properties": {"code": {"enum": codes}}}]}}
             },

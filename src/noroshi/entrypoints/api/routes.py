@@ -5,6 +5,7 @@ from typing import Any
 
 import msgspec
 
+from noroshi.domain.misbehaviour import Misbehaviour
 from noroshi.domain.records import KeyScope
 from noroshi.domain.requests import AcceptedAnswer, NotificationRequest, RejectionText
 from noroshi.entrypoints.api import (
@@ -18,7 +19,6 @@ from noroshi.entrypoints.api import (
 )
 from noroshi.entrypoints.api import pauses as pause
 from noroshi.entrypoints.api.calls import Call, NoQuery, Row
-from noroshi.domain.misbehaviour import Misbehaviour
 from noroshi.entrypoints.api.desk import Desk
 from noroshi.entrypoints.api.openapi import describe
 from noroshi.entrypoints.api.paging import Page, PageQuery

@@ -24,14 +24,27 @@ WHY_LATER: dict[str, str] = {
     HoldReason.RATE_LIMITED: "It waits until the person's limit on this channel frees.",
 }
 
-_HELD = frozenset({"held", "deferred", "scheduled"})
+_WHAT_HAPPENED: dict[str, str] = {
+    "queued": "It was put into its lane to be sent.",
+    "released": "Its wait ended, and it was put into its lane.",
+    "sent": "The provider took it.",
+    "failed": "The attempt failed; it is tried again.",
+    "outcome_unknown": "Nobody knows whether the attempt arrived: the server stopped before the answer.",
+    "late_result": "An answer came after its claim was lost; it changed nothing.",
+    "dead_lettered": "It was given up.",
+    "suppressed": "It was not sent.",
+    "deferred": "It waits.",
+    "cancelled": "The caller withdrew it.",
+    "replayed": "A person had it sent again.",
+    "discarded": "A person put it aside for good.",
+}
 
 
 def sentence_of(entry: LedgerEntry) -> str | None:
-    """The sentence for the reason that the entry carries, if it carries one of ours."""
-    reason = entry.detail.get("reason") or entry.detail.get("code")
-    if not isinstance(reason, str):
-        return None
-    if entry.kind in _HELD and reason in WHY_LATER:
-        return WHY_LATER[reason]
-    return WHY_NOT.get(reason) or WHY_LATER.get(reason)
+    """The reason in words if the entry carries one of ours, else what happened; None for what a newer version wrote."""
+    reason = entry.detail.get("code")
+    if isinstance(reason, str):
+        why = (WHY_LATER if entry.kind == "deferred" else WHY_NOT).get(reason)
+        if why is not None:
+            return why
+    return _WHAT_HAPPENED.get(entry.kind)

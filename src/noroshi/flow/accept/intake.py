@@ -13,6 +13,7 @@ from noroshi.domain.instants import Instant
 from noroshi.domain.lanes import Lane
 from noroshi.domain.priorities import Priority
 from noroshi.domain.problems import ProblemError
+from noroshi.domain.reasons import Reason
 from noroshi.ports.batches import Batches, Decide, Turn
 from noroshi.ports.clock import Clock
 from noroshi.ports.meter import Meter
@@ -26,7 +27,10 @@ _TURN_SECONDS = 0.018
 """What a turn should take: the store must never be held longer than 25 ms."""
 
 _NEW_BATCHES_A_TURN = 256
+
 _POLL = timedelta(seconds=1)
+
+_log = structlog.get_logger(__name__)
 
 
 class _Waiting:
@@ -130,9 +134,11 @@ class Intake:
                 return
             try:
                 await self._turn()
-            except ProblemError as problem:
-                structlog.get_logger().warning("address_turn_failed", code=problem.kind.code)
+            except Exception as error:  # noqa: BLE001 - the loop outlives any one slice; what is due stays due
+                self._meter.count("notification_processing_errors_total", stage="address")
+                _log.error("address_turn_failed", error=type(error).__name__)
                 await self._clock.sleep(_POLL)
+                self._wake.set()
 
     async def _rest(self) -> None:
         """Until a call arrives, something falls due, or a second has passed (the net under lost wake-ups)."""
@@ -157,7 +163,8 @@ class Intake:
             turn = await self._batches.keep(new, self._slice, self._decide, is_urgent=is_urgent)
         except Exception as failure:
             for call in calls:
-                call.kept.set_exception(failure)
+                if not call.kept.done():
+                    call.kept.set_exception(failure)
             if not calls:
                 raise
             return
@@ -167,7 +174,7 @@ class Intake:
         if turn.lanes:
             self._announce(turn.lanes)
         self._next_due_at = turn.next_due_at
-        if self._arrived or (turn.has_more and not self._is_stopping):
+        if self._arrived or turn.has_more or self._is_stopping:
             self._wake.set()
 
     def _size_slice(self, turn: Turn, seconds: float) -> None:
@@ -206,6 +213,12 @@ class Intake:
     def _count(self, new: list[NewBatch], turn: Turn) -> None:
         self.unfinished += turn.deliveries
         meter = self._meter
+        meter.gauge("accept_waiting_calls", len(self._arrived))
+        for (channel, reason), count in turn.noes.items():
+            if reason == Reason.RATE_LIMITED:
+                meter.count("notification_rate_limited_total", count, channel=channel)
+            elif reason == Reason.TEMPLATE_MISSING:
+                meter.count("notification_template_not_found_total", count, channel=channel)
         for batch, earlier in zip(new, turn.earlier, strict=True):
             if earlier is None:
                 meter.count("notification_batches_created_total")

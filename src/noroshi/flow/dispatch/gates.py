@@ -1,12 +1,10 @@
 """The gate of one account: its breaker, its pace and its enforced rests, as every lane of the account meets them."""
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Sequence
 from datetime import timedelta
 
 from noroshi.domain.instants import Instant
-from noroshi.domain.outcomes import Outcome
 from noroshi.flow.dispatch.breaker import Breaker, Permit
-from noroshi.flow.dispatch.judge import is_failure
 from noroshi.flow.dispatch.pace import Pace
 from noroshi.ports.clock import Clock
 
@@ -53,12 +51,12 @@ class Gate:
         if self._breaker.give_back(permit):
             self._tell()
 
-    def record(self, permit: Permit, outcomes: Iterable[Outcome]) -> bool:
-        """True if the breaker moved."""
+    def record(self, permit: Permit, failures: Sequence[bool]) -> bool:
+        """What was sent, in its order: which of it failed. True if the breaker moved."""
         tick = tick_of(self._clock)
-        has_moved = False
-        for outcome in outcomes:
-            has_moved |= self._breaker.record(permit, tick, is_failure=is_failure(outcome))
+        # A call without a failure says no more than its last message.
+        told = failures if any(failures) else failures[-1:]
+        has_moved = any(self._breaker.record(permit, tick, is_failure=f) for f in told)
         if has_moved:
             self._tell()
         return has_moved

@@ -9,6 +9,7 @@ from noroshi.domain.deliveries import Claim, Expired, Settlement, Verdict
 from noroshi.domain.instants import Instant, plus
 from noroshi.domain.outcomes import Gone, Misconfigured, Outcome, Rejected, Retry, Scope, Sent, Unknown
 from noroshi.domain.reasons import Reason
+from noroshi.domain.retries import retry_delay
 from noroshi.domain.templates import Content, RenderFailure
 
 OUTCOME_UNKNOWN = "outcome_unknown"
@@ -26,6 +27,7 @@ _MISCONFIGURED_REST = timedelta(minutes=5)
 _OTHER_RETRY = RetryPolicy(3, timedelta(seconds=1), timedelta(seconds=60), 2)
 _MISHAP_RETRY = RetryPolicy(MOST_CLAIMS, timedelta(seconds=5), timedelta(minutes=5), 3)
 _LONGEST_ERROR = 500
+_FAILURES = frozenset({Retry, Unknown, Misconfigured})
 _NO_SPAN = timedelta(0)
 
 
@@ -108,17 +110,7 @@ def rest_after(outcome: Outcome) -> timedelta | None:
 
 def is_failure(outcome: Outcome) -> bool:
     """Whether the breaker counts it: Rejected and Gone are answers of a provider that works."""
-    return isinstance(outcome, Retry | Unknown | Misconfigured)
-
-
-def retry_delay(policy: RetryPolicy, attempt: int, fraction: float) -> timedelta:
-    """min(base x factor^attempt, longest) x (0.5 ... 1.5); `attempt` counts from 0 (N6.1)."""
-    delay = policy.base
-    for _ in range(attempt):
-        if delay >= policy.longest:
-            break
-        delay *= policy.factor
-    return min(delay, policy.longest) * (0.5 + fraction)
+    return type(outcome) in _FAILURES
 
 
 def _judge_failure(

@@ -1,16 +1,18 @@
 """Settling: judged deliveries go in, one commit with their alerts, and then the counts, come out."""
 
 import asyncio
-from collections import Counter
 from collections.abc import Sequence
 from datetime import timedelta
+from itertools import groupby
+from operator import attrgetter
 
 import structlog
 
 from noroshi.domain.deliveries import Settled, Verdict
-from noroshi.domain.reasons import Reason
+from noroshi.domain.lanes import Lane
 from noroshi.domain.records import Alert
 from noroshi.flow.dispatch.alarms import Alarms, Judged
+from noroshi.flow.dispatch.rates import Rates
 from noroshi.flow.dispatch.waiting import signalled
 from noroshi.ports.clock import Clock
 from noroshi.ports.meter import Meter
@@ -42,6 +44,7 @@ class Settler:
         self._queue = queue
         self._closing = closing
         self._alarms = Alarms()
+        self.rates = Rates(clock, meter)
 
     async def settle(self, judged: Sequence[Judged], alerts: Sequence[Alert] = ()) -> None:
         """One commit, then the counts. Raises what the store raises."""
@@ -58,11 +61,12 @@ class Settler:
         while tries_left:
             try:
                 settled = await self._queue.settle(settlements, raised)
-            except Exception as error:
+            except Exception as error:  # noqa: BLE001 - asked again below
                 self._meter.count("notification_settle_errors_total")
                 _log.error("settle_failed", error=type(error).__name__, deliveries=len(judged))
             else:
-                return self._tell(judged, settled, raised)
+                self._tell(judged, settled, raised)
+                return
             if self._closing.is_set():
                 tries_left -= 1
                 await self._clock.sleep(wait)
@@ -81,18 +85,25 @@ class Settler:
             late = frozenset(settled.late)
             self._meter.count("notification_late_results_total", len(late))
             judged = [j for j in judged if j.settlement.key not in late]
-        totals: Counter[tuple[str, str, Verdict]] = Counter()
-        for one in judged:
-            settlement, lane, _, wanted_at = one
-            totals[lane.channel, lane.priority.value, settlement.verdict] += 1
-            if settlement.verdict is not Verdict.SENT:
-                self._count_failure(one)
-            elif wanted_at is not None:
-                seconds = max(settlement.at - wanted_at, 0) / _SECOND
-                self._meter.observe("notification_delivery_latency", seconds, channel=lane.channel)
-        for (channel, priority, verdict), count in totals.items():
-            if status := STATUSES.get(verdict):
-                self._meter.count("notification_sent_total", count, channel=channel, priority=priority, status=status)
+        for lane, of_lane in groupby(judged, attrgetter("lane")):
+            totals = [0] * (max(Verdict) + 1)
+            for one in of_lane:
+                settlement = one.settlement
+                totals[settlement.verdict] += 1
+                if settlement.verdict is not Verdict.SENT:
+                    self._count_failure(one)
+                elif one.wanted_at is not None:
+                    seconds = max(settlement.at - one.wanted_at, 0) / _SECOND
+                    self._meter.observe("notification_delivery_latency", seconds, channel=lane.channel)
+            self._count_statuses(lane, totals)
+
+    def _count_statuses(self, lane: Lane, totals: list[int]) -> None:
+        self.rates.settled(lane.channel, sum(totals))
+        for verdict, status in STATUSES.items():
+            if count := totals[verdict]:
+                self._meter.count(
+                    "notification_sent_total", count, channel=lane.channel, priority=lane.priority.value, status=status
+                )
 
     def _count_failure(self, judged: Judged) -> None:
         settlement, lane, tries, _ = judged
@@ -100,11 +111,7 @@ class Settler:
             case Verdict.RETRY:
                 self._meter.count("notification_retry_total", channel=lane.channel, attempt=str(tries + 1))
             case Verdict.DEAD:
-                self._meter.count(
-                    "notification_dead_lettered_total", channel=lane.channel, error_code=settlement.code
-                )
-                if settlement.code == Reason.RENDER_ERROR:
-                    self._meter.count("notification_render_errors_total", channel=lane.channel)
+                self._meter.count("notification_dead_lettered_total", channel=lane.channel, error_code=settlement.code)
             case Verdict.RELEASE:
                 self._meter.count("notification_released_total", channel=lane.channel)
             case Verdict.RESEND:

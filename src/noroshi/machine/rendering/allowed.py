@@ -4,22 +4,27 @@ REFUSED names the rest of what minijinja brings along, so that it can be taken o
 the two lists together equal to what the installed minijinja has.
 """
 
-FILTERS = frozenset(
+
+def _names(text: str) -> frozenset[str]:
+    return frozenset(text.split())
+
+
+FILTERS = _names(
     """
     abs batch bool capitalize count d default dictsort e escape filesizeformat first float groupby indent int items
     join last length lines list lower map max min pluralize reject rejectattr replace reverse round safe select
     selectattr slice sort split string striptags sum title tojson trim truncate unique upper urlencode wordwrap
-    """.split()
+    """
 )
 # `format` pads to any width ('%500000000s'), `attr` looks up what the scan cannot see.
 REFUSED_FILTERS = frozenset({"attr", "chain", "format", "pprint", "zip"})
 
-TESTS = frozenset(
+TESTS = _names(
     """
     boolean defined divisibleby endingwith eq equalto escaped even false float ge greaterthan gt in int integer
     iterable le lessthan lower lt mapping ne none number odd safe sameas sequence startingwith string true undefined
     upper
-    """.split()
+    """
 )
 # Those spelt as signs serve select("<", 3).
 SIGN_TESTS = frozenset({"!=", "<", "<=", "==", ">", ">="})
@@ -31,8 +36,8 @@ REFUSED_FUNCTIONS = frozenset({"cycler", "debug", "joiner"})
 
 LOOP_METHODS = frozenset({"changed", "cycle"})
 
-STATEMENTS = frozenset(
+STATEMENTS = _names(
     """
     break continue elif else endfilter endfor endif endmacro endset endwith filter for if macro set with
-    """.split()
+    """
 )

@@ -24,7 +24,7 @@ CPU_SECONDS = 0.25
 
 def main() -> None:
     _confine()
-    source, sink = open(0, "rb", closefd=False), open(1, "wb", closefd=False)  # noqa: SIM115, PTH123 - until the end
+    source, sink = open(0, "rb", closefd=False), open(1, "wb", closefd=False)  # noqa: SIM115 - until the end
     workshop = Workshop(partial(signal.setitimer, signal.ITIMER_PROF, CPU_SECONDS))
     sink.write(HELLO)
     sink.flush()

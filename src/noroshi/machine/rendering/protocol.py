@@ -31,13 +31,14 @@ class Group(msgspec.Struct, array_like=True, frozen=True):
 
 class Order(msgspec.Struct, array_like=True, frozen=True):
     """`learn` comes before the groups, `forget` after them. A streamed order is answered recipient by recipient:
-    the first without an answer is then the one that the child died of. An order with `check` has nothing else."""
+    the first without an answer is then the one that the child died of. `checks` are encoded versions that are to be
+    stored, each answered on its own."""
 
     groups: list[Group] = []
     learn: list[Lesson] = []
     forget: list[int] = []
     is_streamed: bool = False
-    check: msgspec.Raw | None = None
+    checks: list[msgspec.Raw] = []
 
 
 class Answer(msgspec.Struct, array_like=True, frozen=True):

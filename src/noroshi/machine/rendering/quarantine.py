@@ -99,7 +99,7 @@ class Quarantine:
         if lesson is None:
             return UNREADABLE
         child = await self.cell.inhabited()
-        child.send(Order(check=lesson))
+        child.send(Order(checks=[lesson]))
         try:
             return (await child.receive(self._deadline)).fault
         except BreachError as breach:

@@ -39,7 +39,7 @@ class Fault(NamedTuple):
     problem: str
 
 
-class _FaultFound(Exception):
+class _FaultError(Exception):
     def __init__(self, at: int, problem: str) -> None:
         super().__init__(problem)
         self.at = at
@@ -55,7 +55,7 @@ def find_fault(source: str) -> Fault | None:
             if is_statement:
                 _check_statement(tokens)
             _check_tokens(tokens, callable_names)
-    except _FaultFound as found:
+    except _FaultError as found:
         return Fault(source.count("\n", 0, found.at) + 1, found.problem)
     return None
 
@@ -107,7 +107,7 @@ def _check_statement(tokens: list[Token]) -> None:
         return
     name = tokens[0]
     if name.text not in STATEMENTS:
-        raise _FaultFound(name.at, f"the statement `{name.text}` is not allowed")
+        raise _FaultError(name.at, f"the statement `{name.text}` is not allowed")
     if name.text == "filter" and len(tokens) > 1:
         _check_name("filter", tokens[1], FILTERS)
 
@@ -135,7 +135,7 @@ def _is_test(tokens: list[Token], number: int) -> bool:
 
 def _check_name(what: str, token: Token, allowed: frozenset[str]) -> None:
     if token.text not in allowed:
-        raise _FaultFound(token.at, f"the {what} `{token.text}` is not allowed")
+        raise _FaultError(token.at, f"the {what} `{token.text}` is not allowed")
 
 
 def _check_named_argument(tokens: list[Token], number: int) -> None:
@@ -155,13 +155,13 @@ def _check_call(tokens: list[Token], number: int, callable_names: frozenset[str]
     if callee.kind == "sign" and callee.text not in ")]}":
         return
     if callee.kind != "name":
-        raise _FaultFound(callee.at, "only a function that is named may be called")
+        raise _FaultError(callee.at, "only a function that is named may be called")
     before = tokens[number - 2] if number > 1 else None
     if before is not None and before.text == ".":
         is_loop = number > 2 and tokens[number - 3].text == "loop"
         if not (is_loop and callee.text in LOOP_METHODS):
-            raise _FaultFound(callee.at, f"the method `{callee.text}` cannot be called; use a filter")
+            raise _FaultError(callee.at, f"the method `{callee.text}` cannot be called; use a filter")
         return
     is_filter = before is not None and (before.text == "|" or before.text == "filter")
     if not (is_filter or _is_test(tokens, number - 1) or callee.text in _OPERATORS or callee.text in callable_names):
-        raise _FaultFound(callee.at, f"the function `{callee.text}` is not allowed")
+        raise _FaultError(callee.at, f"the function `{callee.text}` is not allowed")

@@ -27,17 +27,16 @@ class Workshop:
         self._compiled: dict[int, CompiledTemplate | RenderError] = {}
 
     def answers(self, order: Order) -> Iterator[Any]:
-        """One answer, or one for each recipient; each is encoded like an Answer."""
-        if order.check is not None:
+        """Encoded they read as Answers: one, or one for each recipient of a streamed order."""
+        for version in order.checks:
             self._before_each()
-            yield Answer(fault=check_template(decode_version(order.check)))
-            return
+            yield Answer(fault=check_template(decode_version(version)))
         for lesson in order.learn:
             self._lessons[lesson.number] = lesson.version.copy()
         if order.is_streamed:
             for result, _ in self._results(order.groups):
                 yield ([result],)
-        else:
+        elif order.groups:
             yield (self._some_results(order.groups),)
         for number in order.forget:
             self._lessons.pop(number, None)

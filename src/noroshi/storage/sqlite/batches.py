@@ -1,5 +1,6 @@
 """SqliteBatches: keeps batches and has them decided slice by slice, one turn of the writer each."""
 
+from collections import Counter
 from collections.abc import Sequence
 from datetime import timedelta
 from typing import Any
@@ -121,6 +122,7 @@ class SqliteBatches:
             result.lanes = {read_lane(name) for name in {row.lane for row in changes.deliveries}}
             result.deliveries = len(changes.deliveries)
             result.decided = len(candidates)
+            result.noes = Counter((row.channel, row.reason) for row in changes.notifications if row.reason is not None)
         _write_new(turn, fresh)
         self._advance(
             turn, [batch for batch in waiting if batch.head.batch_id in {c.batch.batch_id for c in candidates}]

@@ -63,6 +63,8 @@ def _find(
     before: int | None,
     only: int | None,
     limit: int,
+    *,
+    is_replay: bool = False,
 ) -> list[Row]:
     first = last = None
     if matching.batch_id is not None:
@@ -73,15 +75,15 @@ def _find(
     return statements.rows(
         "list_dead_letters",
         *(tenant, _FAR if before is None else before, matching.channel, matching.code, matching.category),
-        *(matching.user_id, first, last, only, limit),
+        *(matching.user_id, first, last, only, is_replay, limit),
     )
 
 
 def _replay(
     turn: Turn, tenant: TenantId, matching: DeadLetterFilter, only: int | None, by: str, limit: int
 ) -> tuple[int, int]:
-    rows = _find(turn, tenant, matching, None, only, limit)
-    able = [row for row in rows if row[6] is not None and row[3]]
+    able = _find(turn, tenant, matching, None, only, limit, is_replay=True)
+    unable = [row for row in _find(turn, tenant, matching, None, only, limit) if row[6] is None]
     deliveries: list[tuple[Any, ...]] = []
     for row in able:
         _, raw, endpoint_id, lane, user_id, category, template_row, _, _ = row[:9]
@@ -90,7 +92,7 @@ def _replay(
     turn.run_many("put_delivery", deliveries)
     turn.run_many("requeue_notification", [(tenant, row[1]) for row in able])
     _forget(turn, tenant, able, "replayed", by)
-    return len(able), len(rows) - len(able)
+    return len(able), len(unable)
 
 
 def _forget(turn: Turn, tenant: TenantId, rows: Sequence[Row], kind: str, by: str) -> None:

@@ -147,9 +147,11 @@ def _keep_caught(turn: Turn, attempts: Sequence[Attempt]) -> None:
     for number, attempt in enumerate(attempts):
         content = attempt.content
         rows.append(
-            (attempt.key.tenant, first + number, attempt.lane.channel, attempt.recipient.user_id)
-            + (attempt.key.notification_id, masked(attempt.address), content.subject, content.title, content.body)
-            + (_encode(content.metadata).decode(), turn.now)
+            (
+                *(attempt.key.tenant, first + number, attempt.lane.channel, attempt.recipient.user_id),
+                *(attempt.key.notification_id, masked(attempt.address), content.subject, content.title, content.body),
+                *(_encode(content.metadata).decode(), turn.now),
+            )
         )
     turn.run_many("put_caught", rows)
     turn.run_many("trim_caught", [(tenant, KEPT_CAUGHT) for tenant in {a.key.tenant for a in attempts}])

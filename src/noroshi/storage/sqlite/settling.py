@@ -7,8 +7,7 @@ import msgspec
 
 from noroshi.domain.addressing import LedgerRow
 from noroshi.domain.deliveries import DeliveryKey, Settled, Settlement, Verdict
-from noroshi.domain.ids import BatchId, NotificationId, TenantId, batch_of
-from noroshi.domain.instants import iso
+from noroshi.domain.ids import BatchId, TenantId, batch_of
 from noroshi.domain.records import Alert
 from noroshi.domain.states import Status
 from noroshi.storage.sqlite.addressing import write_ledger
@@ -17,6 +16,14 @@ from noroshi.storage.sqlite.writer import Turn
 
 _encode = msgspec.json.Encoder().encode
 
+LATE = "late_result"
+
+_KINDS = {
+    Verdict.SENT: "sent",
+    Verdict.DEAD: "dead_lettered",
+    Verdict.SUPPRESSED: "suppressed",
+    Verdict.CANCELLED: "cancelled",
+}
 _READY_AGAIN = {
     Verdict.RETRY: "retry_delivery",
     Verdict.RELEASE: "release_delivery",
@@ -40,7 +47,7 @@ def settle(turn: Turn, settlements: Sequence[Settlement], alerts: Sequence[Alert
             lost = _finish(turn, verdict, group, ledger)
             finished += len(group) - len(lost)
             late += lost
-    ledger.extend(_row(settlement, "late_result") for settlement in late)
+    ledger.extend(_row(settlement, LATE) for settlement in late)
     write_ledger(turn, ledger)
     turn.run_many("raise_alert", [(a.tenant, a.kind, a.subject, a.severity, turn.now) for a in alerts])
     dead = sum(1 for row in ledger if row.kind == "dead_lettered")
@@ -77,82 +84,84 @@ def _make_ready(turn: Turn, verdict: Verdict, group: Sequence[Settlement], ledge
 
 
 def _finish(turn: Turn, verdict: Verdict, group: Sequence[Settlement], ledger: list[LedgerRow]) -> list[Settlement]:
-    removed = {
-        DeliveryKey(*row[:3]): row for row in turn.run_many("finish_delivery", [(*s.key, s.fence) for s in group])
-    }
-    ours = [s for s in group if s.key in removed]
+    rows = turn.run_many("finish_delivery", [(*s.key, s.fence) for s in group])
+    pairs, late = _matched(group, rows)
     if verdict is Verdict.SENT:
-        _finish_sent(turn, ours, removed)
-        ledger.extend(_row(s, "sent") for s in ours)
+        _finish_sent(turn, pairs)
     elif verdict is Verdict.DEAD:
-        _finish_dead(turn, ours, removed)
-        ledger.extend(_row(s, "dead_lettered") for s in ours)
-    elif verdict is Verdict.SUPPRESSED:
-        _end(turn, ours, Status.SUPPRESSED)
-        ledger.extend(_row(s, "suppressed") for s in ours)
+        _finish_dead(turn, pairs)
     else:
-        _end(turn, ours, Status.CANCELLED)
-        ledger.extend(_row(s, "cancelled") for s in ours)
-    return [s for s in group if s.key not in removed]
+        status = Status.SUPPRESSED if verdict is Verdict.SUPPRESSED else Status.CANCELLED
+        ended = [(*s.key[:2], status, s.code or None, False, s.started_at is None) for s, _ in pairs]
+        turn.run_many("notification_ended", ended)
+    kind = _KINDS[verdict]
+    ledger.extend([_row(s, kind, _account(row)) for s, row in pairs])
+    return late
 
 
-def _finish_sent(turn: Turn, ours: Sequence[Settlement], removed: dict[DeliveryKey, Row]) -> None:
-    turn.run_many("notification_sent", [(s.at, s.key.tenant, s.key.notification_id) for s in ours])
-    turn.run_many(
-        "put_message_id",
-        [
-            (s.key.tenant, removed[s.key][3].split(".")[1], s.message_id, s.key.notification_id, s.key.endpoint_id)
-            for s in ours
-            if s.message_id
-        ],
-    )
+def _matched(group: Sequence[Settlement], rows: Sequence[Row]) -> tuple[list[tuple[Settlement, Row]], list[Settlement]]:
+    """Each settlement with the delivery it ended, and those whose claim was lost."""
+    if len(rows) == len(group):  # the statement ran in the order of the group, and each found its row
+        return list(zip(group, rows, strict=True)), []
+    by_key = {DeliveryKey(*row[:3]): row for row in rows}
+    return [(s, by_key[s.key]) for s in group if s.key in by_key], [s for s in group if s.key not in by_key]
 
 
-def _finish_dead(turn: Turn, ours: Sequence[Settlement], removed: dict[DeliveryKey, Row]) -> None:
-    first = turn.next_number(len(ours))
+def _finish_sent(turn: Turn, pairs: Sequence[tuple[Settlement, Row]]) -> None:
+    turn.run_many("notification_sent", [(s.at, s.key[0], s.key[1]) for s, _ in pairs])
+    named: list[tuple[Any, ...]] = []
+    for s, row in pairs:
+        if s.message_id:
+            tenant, raw, endpoint_id = s.key
+            named.append((tenant, _account(row), s.message_id, raw, endpoint_id))
+    turn.run_many("put_message_id", named)
+
+
+def _finish_dead(turn: Turn, pairs: Sequence[tuple[Settlement, Row]]) -> None:
+    first = turn.next_number(len(pairs))
     rows: list[tuple[Any, ...]] = []
-    for number, s in enumerate(ours):
-        *_, lane, user_id, category, template_row, expires_at, wanted_at, tries = removed[s.key]
+    for number, (s, row) in enumerate(pairs):
+        *_, lane, user_id, category, template_row, expires_at, wanted_at, tries = row
         was_tried = s.started_at is not None
         rows.append(
-            (*s.key, lane, user_id, category, template_row, expires_at, wanted_at)
-            + (s.code, s.error, tries + was_tried, s.at, first + number)
+            (
+                *(*s.key, lane, user_id, category, template_row, expires_at, wanted_at),
+                *(s.code, s.error, tries + was_tried, s.at, first + number),
+            )
         )
     turn.run_many("put_dead_letter", rows)
     turn.run_many(
         "notification_ended",
-        [(*s.key[:2], Status.DEAD_LETTERED, s.code, s.started_at is not None, False) for s in ours],
+        [(*s.key[:2], Status.DEAD_LETTERED, s.code, s.started_at is not None, False) for s, _ in pairs],
     )
-    gone = [(s.key.tenant, removed[s.key][4], s.key.endpoint_id) for s in ours if s.is_gone]
+    gone = [(s.key.tenant, row[4], s.key.endpoint_id) for s, row in pairs if s.is_gone]
     turn.run_many("deactivate_endpoint", gone)
 
 
-def _end(turn: Turn, ours: Sequence[Settlement], status: Status) -> None:
-    turn.run_many(
-        "notification_ended", [(*s.key[:2], status, s.code or None, False, s.started_at is None) for s in ours]
-    )
+def _account(row: Row) -> str:
+    """The account of a delivery's lane."""
+    lane: str = row[3]
+    return lane.split(".", 2)[1]
 
 
-def _row(settlement: Settlement, kind: str) -> LedgerRow:
+def _row(settlement: Settlement, kind: str, account: str | None = None) -> LedgerRow:
+    """Times in the detail are instants: history shows them as times."""
+    key, _, verdict, at, started_at, due_at, message_id, code, error, _ = settlement
     detail: dict[str, Any] = {}
-    if settlement.started_at is not None:
-        detail["started_at"] = iso(settlement.started_at)
-    if settlement.message_id:
-        detail["message_id"] = settlement.message_id
-    if settlement.code:
-        detail["code"] = settlement.code
-    if settlement.error:
-        detail["error"] = settlement.error
-    if settlement.due_at is not None:
-        detail["due_at"] = iso(settlement.due_at)
-    if kind == "late_result":
-        detail["result"] = settlement.verdict.name.lower()
-    if settlement.key.endpoint_id:
-        detail["endpoint"] = settlement.key.endpoint_id
-    return LedgerRow(
-        settlement.key.tenant,
-        NotificationId(settlement.key.notification_id),
-        settlement.at,
-        kind,
-        _encode(detail).decode() if detail else None,
-    )
+    if started_at is not None:
+        detail["started_at"] = started_at
+    if account is not None and started_at is not None:
+        detail["account"] = account
+    if message_id:
+        detail["message_id"] = message_id
+    if code:
+        detail["code"] = code
+    if error:
+        detail["error"] = error
+    if due_at is not None:
+        detail["due_at"] = due_at
+    if kind == LATE:
+        detail["result"] = verdict.name.lower()
+    if key[2]:
+        detail["endpoint"] = key[2]
+    return LedgerRow(key[0], key[1], at, kind, _encode(detail).decode() if detail else None)

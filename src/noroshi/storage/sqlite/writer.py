@@ -19,10 +19,14 @@ from noroshi.storage.sqlite.connection import Statements
 
 T = TypeVar("T")
 
+_log = structlog.get_logger(__name__)
+
 GROUP_BUDGET_SECONDS = 0.020
 """A group stops taking in turns after this long, so that nobody waits behind a long queue of them."""
 
 _CHECKPOINT_PAGES = 4000
+_WAL_LIMIT_PAGES = 14_000
+"""Beyond this (about 57 MB) the writer waits for readers, so that the log can begin anew."""
 
 
 class StoreBrokenError(RuntimeError):
@@ -78,6 +82,7 @@ class CommitGroup:
         self._meter = meter
         self._crash_points = crash_points
         self._wal_pages = 0
+        self._checkpoint_at = _CHECKPOINT_PAGES
         connection.set_wal_hook(self._note_wal_pages)
 
     def _note_wal_pages(self, _connection: apsw.Connection, _name: str, pages: int) -> int:
@@ -116,7 +121,7 @@ class CommitGroup:
             job.result = job.work(Turn(connection, self))
         except (apsw.FullError, apsw.IOError, apsw.CorruptError, apsw.BusyError):
             raise
-        except Exception as failure:  # the caller gets it; the group goes on
+        except Exception as failure:  # noqa: BLE001 - the caller gets it; the group goes on
             connection.execute("ROLLBACK TO job")
             job.error = failure
         connection.execute("RELEASE job")
@@ -124,17 +129,25 @@ class CommitGroup:
     def _fail(self, jobs: Sequence[Job], failure: apsw.Error) -> None:
         if self.connection.in_transaction:
             self.connection.execute("ROLLBACK")
-        structlog.get_logger().error("store_commit_failed", error=type(failure).__name__, jobs=len(jobs))
+        _log.error("store_commit_failed", error=type(failure).__name__, jobs=len(jobs))
         if isinstance(failure, apsw.IOError | apsw.CorruptError):
             self.is_broken = True  # after a failed fsync a later success lies: never try again
         for job in jobs:
             job.error = ProblemError("store_unavailable", f"the store cannot commit ({type(failure).__name__})")
 
     def checkpoint_if_large(self) -> None:
-        """Moves the log into the file once it is large; readers are not waited for."""
-        if self._wal_pages >= _CHECKPOINT_PAGES:
-            self.connection.wal_checkpoint(mode=apsw.SQLITE_CHECKPOINT_PASSIVE)
-            self._wal_pages = 0
+        """Moves the log into the file once it has grown; readers are not waited for until it is very large."""
+        pages = self._wal_pages
+        if pages < self._checkpoint_at - _CHECKPOINT_PAGES:
+            self._checkpoint_at = _CHECKPOINT_PAGES  # the log began anew
+        if pages < self._checkpoint_at:
+            return
+        mode = apsw.SQLITE_CHECKPOINT_PASSIVE if pages < _WAL_LIMIT_PAGES else apsw.SQLITE_CHECKPOINT_RESTART
+        try:
+            self.connection.wal_checkpoint(mode=mode)
+        except apsw.BusyError:
+            _log.warning("checkpoint_waits_for_a_reader", pages=pages)
+        self._checkpoint_at = pages + _CHECKPOINT_PAGES
 
 
 class Writer(Protocol):
@@ -152,7 +165,7 @@ class InlineWriter:
         self._group = group
         self._waiting: list[Job] = []
 
-    async def turn(self, name: str, work: Callable[[Turn], T], *, is_urgent: bool = False) -> T:
+    async def turn(self, name: str, work: Callable[[Turn], T], *, is_urgent: bool = False) -> T:  # noqa: ARG002
         loop = asyncio.get_running_loop()
         job = Job(name, work, loop.create_future())
         if not self._waiting:

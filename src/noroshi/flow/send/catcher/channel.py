@@ -6,8 +6,8 @@ from datetime import timedelta
 
 from noroshi.domain.channels import CHANNELS
 from noroshi.domain.deliveries import Attempt
-from noroshi.domain.outcomes import Gone, Outcome, Retry, Scope, Sent, Unknown
 from noroshi.domain.misbehaviour import Fault, Misbehaviour
+from noroshi.domain.outcomes import Gone, Outcome, Retry, Scope, Sent, Unknown
 from noroshi.flow.send.catcher.misbehaviour import Misbehaviours
 from noroshi.flow.send.catcher.settings import CatcherSettings, read_settings
 from noroshi.flow.send.parts import Off, Parts
@@ -82,7 +82,7 @@ class Catcher:
             await asyncio.Event().wait()
         return [_answer(a, o) for a, o in zip(attempts, orders, strict=True)]
 
-    def validate_target(self, address: str) -> str | None:
+    def validate_target(self, address: str) -> str | None:  # noqa: ARG002
         return None
 
 

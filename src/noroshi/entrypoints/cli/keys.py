@@ -1,0 +1,96 @@
+"""API keys on the command line: minted (and shown once), listed, revoked."""
+
+import asyncio
+from collections.abc import Iterator
+from contextlib import contextmanager
+from datetime import timedelta
+from typing import Annotated
+
+import msgspec
+import typer
+from rich.console import Console
+from rich.table import Table
+
+from noroshi.bootstrap import Back
+from noroshi.domain.ids import DEFAULT_TENANT
+from noroshi.domain.instants import iso
+from noroshi.domain.records import ApiKey, KeyScope
+from noroshi.entrypoints.cli.starting import CANNOT, DataOption, gathered_settings, one_line_errors
+
+_CELL = 16
+"""Characters of a value that the table shows: of a time, the day and the minute."""
+
+app = typer.Typer(no_args_is_help=True, help="API keys.")
+
+
+@contextmanager
+def _back(data: DataOption) -> Iterator[Back]:
+    with one_line_errors():
+        back = Back(gathered_settings(data=data))
+        try:
+            yield back
+        finally:
+            back.close()
+
+
+def _read_scopes(text: str) -> list[KeyScope]:
+    words = list(dict.fromkeys(word.strip() for word in text.split(",") if word.strip()))
+    if not words or not set(words) <= set(KeyScope):
+        raise typer.BadParameter(f"scopes are {', '.join(KeyScope)}, separated by commas")
+    return [KeyScope(word) for word in words]
+
+
+@app.command()
+def create(
+    name: Annotated[str, typer.Option(help="Who will use it.")],
+    scopes: Annotated[str, typer.Option(help="send, read, admin; several separated by commas.")],
+    per_minute: Annotated[
+        int | None, typer.Option(min=1, help="Calls allowed a minute; unlimited if left out.")
+    ] = None,
+    expires_in: Annotated[int | None, typer.Option(min=1, help="Days until it expires; never if left out.")] = None,
+    data: DataOption = None,
+) -> None:
+    """Make a key and print it, alone, this once."""
+    wanted = _read_scopes(scopes)
+    lifetime = None if expires_in is None else timedelta(days=expires_in)
+    with _back(data) as back:
+        typer.echo(asyncio.run(back.mint_key(name, wanted, per_minute, lifetime)))
+
+
+@app.command("list")
+def list_keys(
+    data: DataOption = None,
+    json: Annotated[bool, typer.Option("--json", help="For machines.")] = False,
+) -> None:
+    """Show every key, without its secret."""
+    with _back(data) as back:
+        rows = [_shown(key) for key in asyncio.run(back.store.keys.list_keys(DEFAULT_TENANT))]
+    if json:
+        typer.echo(msgspec.json.encode(rows).decode())
+        return
+    table = Table("key_id", "name", "scopes", "per minute", "created", "expires", "revoked", box=None)
+    for row in rows:
+        table.add_row(*("" if value is None else str(value)[:_CELL] for value in row.values()))
+    Console().print(table)
+
+
+@app.command()
+def revoke(key_id: Annotated[str, typer.Argument(help="As `keys list` shows it.")], data: DataOption = None) -> None:
+    """End a key; calls with it are refused from then on."""
+    with _back(data) as back:
+        is_revoked = asyncio.run(back.store.keys.revoke(DEFAULT_TENANT, key_id))
+    if not is_revoked:
+        typer.echo(f"noroshi: there is no live key {key_id}", err=True)
+        raise typer.Exit(CANNOT)
+
+
+def _shown(key: ApiKey) -> dict[str, str | int | None]:
+    return {
+        "key_id": key.key_id,
+        "name": key.name,
+        "scopes": ",".join(key.scopes),
+        "per_minute": key.per_minute,
+        "created_at": iso(key.created_at),
+        "expires_at": None if key.expires_at is None else iso(key.expires_at),
+        "revoked_at": None if key.revoked_at is None else iso(key.revoked_at),
+    }

@@ -1,0 +1,53 @@
+"""The command line: words in, an exit code out (0 done, 1 failed, 2 cannot be done as asked)."""
+
+from typing import Annotated
+
+import typer
+
+from noroshi import __version__
+from noroshi.bootstrap import Back
+from noroshi.entrypoints.cli import keys
+from noroshi.entrypoints.cli.serving import serve as serve_until_stopped
+from noroshi.entrypoints.cli.starting import DataOption, gathered_settings, one_line_errors
+
+# Typer's own tracebacks show the values of local variables, among them keys and addresses (I12).
+app = typer.Typer(
+    no_args_is_help=True, add_completion=False, pretty_exceptions_enable=False, help="Noroshi: see README."
+)
+app.add_typer(keys.app, name="keys")
+
+
+@app.command()
+def serve(
+    host: Annotated[str | None, typer.Option(help="The address to listen on (NOROSHI_HOST).")] = None,
+    port: Annotated[int | None, typer.Option(help="The port to listen on (NOROSHI_PORT).")] = None,
+    data: DataOption = None,
+    dev: Annotated[
+        bool, typer.Option("--dev", help="Catch every message; seed a person, a template and a key.")
+    ] = False,
+) -> None:
+    """Serve the API and send what it accepts, until stopped."""
+    with one_line_errors():
+        settings = gathered_settings(host=host, port=port, data=data)
+        raise typer.Exit(serve_until_stopped(settings, is_dev=dev))
+
+
+@app.command()
+def migrate(data: DataOption = None) -> None:
+    """Bring the store to the current schema."""
+    with one_line_errors():
+        back = Back(gathered_settings(data=data))
+        try:
+            typer.echo(f"schema {back.migrate()}")
+        finally:
+            back.close()
+
+
+@app.command()
+def version() -> None:
+    """Print the version."""
+    typer.echo(__version__)
+
+
+if __name__ == "__main__":
+    app(prog_name="noroshi")

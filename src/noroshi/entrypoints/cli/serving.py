@@ -1,0 +1,131 @@
+"""Serving: settings in, a server until it is told to stop, its exit code out.
+
+The order is what keeps promises: the port is taken, the parts start, only then does it listen; at the end it stops
+listening, answers what it has, and only then do the parts stop.
+"""
+
+import asyncio
+import resource
+import signal
+import socket
+from collections.abc import Awaitable, Callable, Iterator
+from contextlib import ExitStack, contextmanager
+from functools import partial
+
+import structlog
+import uvicorn
+import uvloop
+
+from noroshi import __version__
+from noroshi.bootstrap import Noroshi, open_noroshi, set_up_logs
+from noroshi.entrypoints.api.app import build_app
+from noroshi.entrypoints.cli.demonstration import print_demonstration, seed_demonstration
+from noroshi.settings import Settings, SettingsError
+
+BROKEN = 3
+"""The exit code after the disk failed under a commit: whoever watches over the server should look."""
+
+_GRACE_SECONDS = 10
+_LOOPBACK = {"127.0.0.1", "::1", "localhost"}
+
+
+class _Server(uvicorn.Server):
+    def __init__(self, config: uvicorn.Config, announce: Callable[[], Awaitable[None]]) -> None:
+        super().__init__(config)
+        self._announce = announce
+        self.is_broken = False
+
+    @contextmanager
+    def capture_signals(self) -> Iterator[None]:
+        """Nothing: uvicorn would raise the signal again when it is done, and end us before our parts have stopped."""
+        yield
+
+    async def startup(self, sockets: list[socket.socket] | None = None) -> None:
+        await super().startup(sockets=sockets)
+        await self._announce()
+
+    def stop_broken(self) -> None:
+        """Called from the writer's thread; uvicorn looks at `should_exit` ten times a second."""
+        self.is_broken = self.should_exit = True
+
+
+def serve(settings: Settings, *, is_dev: bool) -> int:
+    if is_dev and settings.host not in _LOOPBACK and not settings.unsafe:
+        raise SettingsError(
+            f"--dev on {settings.host} shows an API key to others: set NOROSHI_UNSAFE=on if that is meant"
+        )
+    set_up_logs(settings.log_level, settings.log_format)
+    _allow_many_connections()
+    with _taken_port(settings) as listener, asyncio.Runner(loop_factory=uvloop.new_event_loop) as runner:
+        return runner.run(_serve(settings, listener, is_dev=is_dev))
+
+
+async def _serve(settings: Settings, listener: socket.socket, *, is_dev: bool) -> int:
+    server: _Server
+
+    def on_broken() -> None:
+        server.stop_broken()
+
+    noroshi = open_noroshi(settings, is_dev=is_dev, on_broken=on_broken)
+    announce = partial(_announce, settings, noroshi, listener.getsockname()[1], is_dev=is_dev)
+    server = _Server(_uvicorn_config(settings, noroshi), announce)
+    for number in (signal.SIGINT, signal.SIGTERM):
+        signal.signal(number, server.handle_exit)
+    await noroshi.start()
+    try:
+        await server.serve(sockets=[listener])
+    finally:
+        await noroshi.stop()
+    structlog.get_logger().info("stopped", code="broken" if server.is_broken else "asked")
+    return BROKEN if server.is_broken else 0
+
+
+async def _announce(settings: Settings, noroshi: Noroshi, port: int, *, is_dev: bool) -> None:
+    """Said once it listens: what is printed can be used at once."""
+    log = structlog.get_logger()
+    log.info("serving", version=__version__, host=settings.host, port=port, data=str(settings.data))
+    for name, why in noroshi.roll_call().items():
+        log.info("off", provider=name, reason=why)
+    for note in noroshi.notes():
+        log.warning(note)
+    if is_dev:
+        url = settings.public_url if settings.port else f"http://{settings.host}:{port}"
+        print_demonstration(url, await seed_demonstration(noroshi))
+
+
+def _uvicorn_config(settings: Settings, noroshi: Noroshi) -> uvicorn.Config:
+    return uvicorn.Config(
+        build_app(noroshi),
+        http="httptools",
+        ws="none",
+        lifespan="off",
+        log_config=None,
+        access_log=False,
+        server_header=False,
+        proxy_headers=False,
+        backlog=2048,
+        # The last wall: long before it our own valve answers 503 with Retry-After. Idle connections count here.
+        limit_concurrency=settings.max_waiting_calls * 2,
+        timeout_keep_alive=75,
+        timeout_graceful_shutdown=_GRACE_SECONDS,
+    )
+
+
+@contextmanager
+def _taken_port(settings: Settings) -> Iterator[socket.socket]:
+    """Bound but not listening yet, so that a port in use is known before anything starts."""
+    with ExitStack() as stack:
+        try:
+            family, kind, _, _, address = socket.getaddrinfo(settings.host, settings.port, type=socket.SOCK_STREAM)[0]
+            listener = stack.enter_context(socket.socket(family, kind))
+            listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+            listener.bind(address)
+        except OSError as error:
+            raise SettingsError(f"cannot listen on {settings.host}:{settings.port}: {error.strerror}") from error
+        yield listener
+
+
+def _allow_many_connections() -> None:
+    """Many systems allow a process 1,024 files unless it asks for what it may have."""
+    _, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    resource.setrlimit(resource.RLIMIT_NOFILE, (hard, hard))

@@ -1,0 +1,37 @@
+"""The published report: each layer writes its section to build/faults, and this pastes them into docs/faults.md.
+
+`python -m tests.faults.machinery.report` after a run; sections that were not run stay as they were.
+"""
+
+import re
+from pathlib import Path
+
+ROOT = Path(__file__).parents[3]
+SECTIONS = ROOT / "build" / "faults"
+REPORT = ROOT / "docs" / "faults.md"
+
+
+def publish(section: str, text: str, folder: Path = SECTIONS) -> None:
+    """Keeps what a layer found, for the report; a later run replaces it."""
+    folder.mkdir(parents=True, exist_ok=True)
+    (folder / f"{section}.md").write_text(text.strip() + "\n")
+
+
+def paste(report: str, sections: dict[str, str]) -> str:
+    """The report with each section between its marks; a section without marks is an error."""
+    for name, text in sections.items():
+        place = re.search(rf"(?<=<!-- {re.escape(name)} -->\n).*?(?=<!-- end -->)", report, re.DOTALL)
+        if place is None:
+            raise ValueError(f"the report has no place for {name}")
+        report = f"{report[: place.start()]}{text.strip()}\n{report[place.end() :]}"
+    return report
+
+
+def main() -> None:
+    sections = {path.stem: path.read_text() for path in sorted(SECTIONS.glob("*.md"))}
+    REPORT.write_text(paste(REPORT.read_text(), sections))
+    print(f"pasted into {REPORT.relative_to(ROOT)}: {', '.join(sections) or 'nothing'}")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,401 @@
+"""A desk for shape tests: the ports as plain dictionaries, and an ASGI client; real-store stories live elsewhere."""
+
+from collections.abc import Sequence
+from datetime import timedelta
+from typing import Any
+from urllib.parse import unquote
+
+import msgspec
+from msgspec import Struct
+
+from noroshi.domain import api_keys
+from noroshi.domain.addressing import Usage
+from noroshi.domain.batches import BatchHead, BatchView, Progress, Rejection
+from noroshi.domain.categories import Categories
+from noroshi.domain.channels import CHANNELS
+from noroshi.domain.ids import DEFAULT_TENANT, BatchId, NotificationId, TenantId, new_batch_id, notification_id, show
+from noroshi.domain.instants import Instant
+from noroshi.domain.people import Device, Preferences, User
+from noroshi.domain.priorities import Priority
+from noroshi.domain.records import (
+    ApiKey,
+    CaughtMessage,
+    DeadLetter,
+    DeadLetterFilter,
+    KeyScope,
+    LedgerEntry,
+    NotificationView,
+    Pause,
+    PauseKind,
+    StatusCounts,
+)
+from noroshi.domain.requests import AcceptedAnswer, Caller, NotificationRequest
+from noroshi.domain.states import Status
+from noroshi.domain.templates import TemplateVersion
+from noroshi.entrypoints.api.desk import Misbehaviour
+from noroshi.flow.accept.gate import Gate
+
+PEPPER = b"pepper"
+NOON = Instant(1_700_000_000_000_000)
+BATCH = new_batch_id(1_700_000_000_000, 7)
+KEYS = {scope: api_keys.mint(number << 200 | number) for number, scope in enumerate(KeyScope, 1)}
+
+
+class StubClock:
+    def __init__(self) -> None:
+        self.elapsed = 0.0
+
+    def now(self) -> Instant:
+        return Instant(NOON + int(self.elapsed * 1_000_000))
+
+    def monotonic(self) -> float:
+        return self.elapsed
+
+    async def sleep(self, span: timedelta) -> None:
+        self.elapsed += span.total_seconds()
+
+
+class StubKeys:
+    def __init__(self) -> None:
+        self.rows: dict[str, ApiKey] = {}
+        self.look_ups = 0
+
+    async def add(self, key: ApiKey) -> None:
+        self.rows[key.key_id] = key
+
+    async def find(self, key_id: str) -> ApiKey | None:
+        self.look_ups += 1
+        return self.rows.get(key_id)
+
+    async def list_keys(self, tenant: TenantId) -> list[ApiKey]:
+        return [key for key in self.rows.values() if key.tenant == tenant]
+
+    async def revoke(self, tenant: TenantId, key_id: str) -> bool:
+        self.rows[key_id] = msgspec.structs.replace(self.rows[key_id], revoked_at=NOON)
+        return True
+
+
+def stored(key: str, *scopes: KeyScope, **more: Any) -> ApiKey:
+    """The row of a key."""
+    return ApiKey(
+        key_id=api_keys.key_id(key),
+        tenant=DEFAULT_TENANT,
+        name="shop",
+        scopes=scopes,
+        digest=api_keys.digest(PEPPER, key),
+        created_at=NOON,
+        **more,
+    )
+
+
+class StubPeople:
+    def __init__(self) -> None:
+        self.users = {"hanako": User("hanako", email="hanako@example.com", created_at=NOON, updated_at=NOON)}
+        self.wishes: dict[str, Preferences] = {}
+        self.used: dict[str, Usage] = {}
+
+    async def put_user(self, tenant: TenantId, user: User) -> User:
+        self.users[user.user_id] = user
+        return user
+
+    async def get_user(self, tenant: TenantId, user_id: str) -> User | None:
+        return self.users.get(user_id)
+
+    async def remove_user(self, tenant: TenantId, user_id: str) -> bool:
+        return user_id != "hanako" and self.users.pop(user_id, None) is not None
+
+    async def put_preferences(
+        self, tenant: TenantId, user_id: str, preferences: Preferences, locale: str | None, timezone: str | None
+    ) -> bool:
+        self.wishes[user_id] = preferences
+        return user_id in self.users
+
+    async def get_preferences(self, tenant: TenantId, user_id: str) -> tuple[User, Preferences] | None:
+        user = self.users.get(user_id)
+        return None if user is None else (user, self.wishes.get(user_id, Preferences()))
+
+    async def usage(self, tenant: TenantId, user_id: str) -> dict[str, Usage] | None:
+        return self.used if user_id in self.users else None
+
+
+class StubDevices:
+    def __init__(self) -> None:
+        self.rows: list[Device] = []
+
+    async def register(
+        self, tenant: TenantId, user_id: str, platform: str, device_token: str, app_version: str | None
+    ) -> Device | None:
+        device = Device(len(self.rows) + 1, user_id, platform, device_token, app_version, True, NOON, NOON)
+        if user_id != "hanako":
+            return None
+        self.rows.append(device)
+        return device
+
+    async def list_devices(self, tenant: TenantId, user_id: str) -> list[Device] | None:
+        return self.rows if user_id == "hanako" else None
+
+    async def remove_device(self, tenant: TenantId, user_id: str, token_id: int) -> bool:
+        return any(row.token_id == token_id and row.user_id == user_id for row in self.rows)
+
+
+class StubTemplates:
+    def __init__(self) -> None:
+        self.rows: list[TemplateVersion] = []
+
+    async def add(self, tenant: TenantId, template_id: str, *, created_by: str, **parts: Any) -> TemplateVersion:
+        number = len(self.rows) + 1
+        version = TemplateVersion(
+            row=number, template_id=template_id, version=number, created_by=created_by, created_at=NOON, **parts
+        )
+        self.rows.insert(0, version)
+        return version
+
+    async def versions(self, tenant: TenantId, template_id: str) -> list[TemplateVersion]:
+        return [row for row in self.rows if row.template_id == template_id]
+
+    async def channels(self, tenant: TenantId, template_id: str) -> tuple[str, ...]:
+        return ("email",)
+
+    async def rollback(
+        self, tenant: TenantId, template_id: str, channel: str, locale: str, variant: str, version: int
+    ) -> TemplateVersion | None:
+        return next((r for r in self.rows if r.template_id == template_id and r.version == version), None)
+
+
+class StubRenderer:
+    complaint: str | None = None
+
+    async def check(self, template: TemplateVersion) -> str | None:
+        return self.complaint
+
+    async def render(self, jobs: Sequence[Any]) -> Sequence[Any]:
+        return []
+
+
+class StubBatches:
+    def __init__(self) -> None:
+        head = BatchHead(
+            tenant=DEFAULT_TENANT,
+            batch_id=BATCH,
+            template_id="welcome",
+            channels=("email", "push"),
+            priority=Priority.NORMAL,
+            category="general",
+            content_hash=1,
+            created_at=NOON,
+            due_at=NOON,
+            expires_at=None,
+            digest_key=None,
+            created_by="shop",
+        )
+        self.view = BatchView(head, Progress(total=5, accepted=2, rejected=2), {}, None, None)
+        self.status_counts = StatusCounts(
+            {("email", Status.SENT): 2, ("push", Status.DEAD_LETTERED): 1, ("push", Status.SUPPRESSED): 1},
+            undecided_recipients=1,
+            channels=("email", "push"),
+            is_cancelled=False,
+        )
+
+    async def find(self, tenant: TenantId, batch_id: BatchId) -> BatchView | None:
+        return self.view if batch_id == BATCH else None
+
+    async def counts(self, tenant: TenantId, batch_id: BatchId) -> StatusCounts | None:
+        return self.status_counts if batch_id == BATCH else None
+
+    async def rejections(
+        self, tenant: TenantId, batch_id: BatchId, after: int, limit: int
+    ) -> list[tuple[int, Rejection]]:
+        rows = [(n, Rejection(f"user-{n}", "no_email")) for n in range(5)]
+        return [row for row in rows if row[0] > after][:limit]
+
+
+class StubHistory:
+    views = tuple(
+        NotificationView(
+            notification_id=notification_id(BATCH, n, 0),
+            batch_id=BATCH,
+            user_id="hanako",
+            channel="email",
+            status=Status.SUPPRESSED,
+            reason="duplicate",
+            decided_at=NOON,
+            sent_at=None,
+            due_at=None,
+            retry_count=0,
+            error=None,
+            trail=(LedgerEntry(NOON, "suppressed", {"code": "duplicate"}),),
+        )
+        for n in range(5)
+    )
+
+    async def of_batch(
+        self, tenant: TenantId, batch_id: BatchId, after: NotificationId | None, limit: int
+    ) -> list[NotificationView]:
+        return [view for view in self.views if after is None or view.notification_id > after][:limit]
+
+    async def of_user(
+        self, tenant: TenantId, user_id: str, before: tuple[Instant, NotificationId] | None, limit: int
+    ) -> list[NotificationView]:
+        newest_first = self.views[::-1]
+        return [view for view in newest_first if before is None or view.notification_id < before[1]][:limit]
+
+    async def has_user(self, tenant: TenantId, user_id: str) -> bool:
+        return user_id == "hanako"
+
+
+class StubDeadLetters:
+    def __init__(self) -> None:
+        one = notification_id(BATCH, 0, 0)
+        self.letter = DeadLetter(1, one, 1, "hanako", "email", "high", "general", "REJECTED", "no", 3, NOON)  # type: ignore[arg-type]
+        self.left = 450
+
+    async def list_dead_letters(
+        self, tenant: TenantId, matching: DeadLetterFilter, before: int | None, limit: int
+    ) -> list[DeadLetter]:
+        return [self.letter]
+
+    async def get(self, tenant: TenantId, dead_letter_id: int) -> DeadLetter | None:
+        return self.letter if dead_letter_id == 1 else None
+
+    async def replay(
+        self, tenant: TenantId, matching: DeadLetterFilter, only: int | None, by: str, limit: int
+    ) -> tuple[int, int]:
+        if only is not None:
+            return {1: (1, 0), 2: (0, 1)}.get(only, (0, 0))
+        return await self.discard(tenant, matching, only, by, limit), 3
+
+    async def discard(self, tenant: TenantId, matching: DeadLetterFilter, only: int | None, by: str, limit: int) -> int:
+        if only is not None:
+            return int(only == 1)
+        taken = min(limit, self.left)
+        self.left -= taken
+        return taken
+
+
+class StubPauses:
+    async def add(self, tenant: TenantId, kind: PauseKind, name: str | None, by: str) -> Pause:
+        return Pause(1, kind, name, NOON, by)
+
+    async def list_pauses(self, tenant: TenantId, after: int, limit: int) -> list[Pause]:
+        return [Pause(1, PauseKind.EVERYTHING, None, NOON, "shop")]
+
+    async def remove(self, tenant: TenantId, pause_id: int) -> bool:
+        return pause_id == 1
+
+    async def in_force(self) -> list[Pause]:
+        return []
+
+
+class StubCaught:
+    async def keep_caught(self, attempts: Sequence[Any]) -> None: ...
+
+    async def list_caught(
+        self, tenant: TenantId, channel: str | None, user_id: str | None, before: int | None, limit: int
+    ) -> list[CaughtMessage]:
+        one = notification_id(BATCH, 0, 0)
+        return [CaughtMessage(1, "email", "hanako", one, "h***@example.com", "Hi", None, "Hello", {}, NOON)]
+
+
+class StubDesk:
+    def __init__(self) -> None:
+        self.clock = StubClock()
+        self.keys = StubKeys()
+        for scope, key in KEYS.items():
+            self.keys.rows[api_keys.key_id(key)] = stored(key, scope)
+        self.gate = Gate(self.keys, PEPPER, self.clock)
+        self.batches: Any = StubBatches()
+        self.people = StubPeople()
+        self.devices = StubDevices()
+        self.templates: Any = StubTemplates()
+        self.history = StubHistory()
+        self.dead_letters = StubDeadLetters()
+        self.pauses = StubPauses()
+        self.caught = StubCaught()
+        self.renderer = StubRenderer()
+        self.categories = Categories()
+        self.dispatchable_channels = frozenset(CHANNELS)
+        self.reporting_channels: frozenset[str] = frozenset()
+        self.accepted: list[tuple[Caller, NotificationRequest, str | None]] = []
+        self.raises: Exception | None = None
+        self.problems: list[str] = []
+        self.has_catcher = True
+        self.changes = 0
+
+    async def accept(self, caller: Caller, request: NotificationRequest, key: str | None) -> AcceptedAnswer:
+        if self.raises is not None:
+            raise self.raises
+        self.accepted.append((caller, request, key))
+        number = len(request.user_ids)
+        return AcceptedAnswer(show(BATCH), "queued", number, number, 0, 0, {}, [])
+
+    async def cancel(self, caller: Caller, batch_id: BatchId) -> int | None:
+        return 3 if batch_id == BATCH else None
+
+    def pauses_changed(self) -> None:
+        self.changes += 1
+
+    def announce_replayed(self) -> None:
+        self.changes += 1
+
+    def misbehave(self, how: Misbehaviour | None) -> bool:
+        return self.has_catcher
+
+    def metrics_text(self) -> bytes:
+        return b"noroshi_up 1\n"
+
+    def readiness(self) -> list[str]:
+        return self.problems
+
+    def notes(self) -> list[str]:
+        return ["The catcher stands in for email."]
+
+
+class Reply(Struct):
+    status: int
+    headers: dict[str, str]
+    body: bytes
+
+    @property
+    def json(self) -> Any:
+        return msgspec.json.decode(self.body)
+
+
+class Client:
+    """Calls an ASGI application; `parts` are the pieces in which a body arrives."""
+
+    def __init__(self, app: Any, key: str | None = KEYS[KeyScope.ADMIN]) -> None:
+        self.app = app
+        self.key = key
+        self.pieces_read = 0
+
+    async def call(
+        self, method: str, target: str, body: object = None, *, parts: list[bytes] | None = None, **headers: str
+    ) -> Reply:
+        if parts is None:
+            parts = [body if isinstance(body, bytes) else b"" if body is None else msgspec.json.encode(body)]
+        path, _, query = target.partition("?")
+        sent = [(name.replace("_", "-").lower().encode(), value.encode("latin-1")) for name, value in headers.items()]
+        if self.key is not None and "Authorization" not in headers:
+            sent.append((b"authorization", b"Bearer " + self.key.encode()))
+        scope = {
+            "type": "http",
+            "method": method,
+            "path": unquote(path),
+            "raw_path": path.encode(),
+            "root_path": "",
+            "query_string": query.encode(),
+            "headers": sent,
+        }
+        pieces = list(parts)
+        messages: list[dict[str, Any]] = []
+
+        async def receive() -> dict[str, Any]:
+            self.pieces_read += 1
+            return {"type": "http.request", "body": pieces.pop(0), "more_body": bool(pieces)}
+
+        async def send(message: dict[str, Any]) -> None:
+            messages.append(message)
+
+        await self.app(scope, receive, send)
+        start, rest = messages
+        return Reply(start["status"], {k.decode(): v.decode() for k, v in start["headers"]}, rest["body"])
