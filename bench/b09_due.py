@@ -10,9 +10,10 @@ from datetime import UTC, datetime
 import apsw
 import msgspec
 
+from bench.cast import USERS, reachable_users, user_id
 from bench.counts import check_counts
 from bench.figures import Goal, Measured, Pair, Row, measured, ratio_row
-from bench.population import USERS, Population, put_batch, reachable_users, user_id
+from bench.population import Population, put_batch
 from bench.run import Run
 from bench.server import BenchError, noroshi_on
 from noroshi.domain.ids import BatchId, new_batch_id, notification_id

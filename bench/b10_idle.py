@@ -9,10 +9,11 @@ import time
 
 import apsw
 
+from bench.cast import reachable_users
 from bench.counts import WrongCountError
 from bench.figures import Goal, Measured, Row, latency_row, measured
 from bench.generator import Plan, percentile, requests_of
-from bench.population import one_number, reachable_users
+from bench.population import one_number
 from bench.run import Run
 from bench.server import BenchError, Noroshi, noroshi_on
 

@@ -2,11 +2,11 @@
 
 import time
 
+from bench.cast import reachable_users
 from bench.counts import batch_bytes, check_counts
 from bench.figures import Goal, Measured, Row, latency_row, measured
 from bench.generator import Report, percentile
 from bench.noop import read_tally
-from bench.population import reachable_users
 from bench.run import Run
 from bench.server import BenchError, Noroshi, noroshi_on
 

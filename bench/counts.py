@@ -8,8 +8,9 @@ from uuid import UUID
 
 import apsw
 
+from bench.cast import is_reachable, number_of
 from bench.noop import read_tally
-from bench.population import Population, is_reachable, one_number
+from bench.population import Population, one_number
 from bench.server import Noroshi, tally_of
 from noroshi.domain.ids import last_id_of
 from noroshi.domain.states import Status
@@ -47,7 +48,7 @@ def _decided(reader: apsw.Connection, population: Population) -> Counter[bool]:
     )
     for user_id, status in rows:
         is_accepted = status != Status.SUPPRESSED
-        if is_accepted != is_reachable(int(user_id[1:])):
+        if is_accepted != is_reachable(number_of(user_id)):
             raise WrongCountError(f"{user_id} has the status {Status(status).name}")
         decided[is_accepted] += 1
     return decided

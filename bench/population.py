@@ -1,7 +1,4 @@
-"""P1: an empty folder in; 100,000 people and a day of their history, as the product would have left it, out.
-
-Who is who follows from a person's number, so that every check can say beforehand what must come out.
-"""
+"""P1: an empty folder in; 100,000 people and a day of their history, as the product would have left it, out."""
 
 import asyncio
 import os
@@ -15,6 +12,7 @@ import apsw
 import msgspec
 from msgspec import Struct
 
+from bench.cast import TEMPLATE, USERS, has_category_off, has_quiet_hours, is_suppressed, user_id
 from noroshi.bootstrap import Back
 from noroshi.domain.ids import DEFAULT_TENANT, BatchId, new_batch_id, notification_id
 from noroshi.domain.instants import Instant, at
@@ -26,9 +24,7 @@ from noroshi.settings import read_settings
 from noroshi.storage.sqlite.connection import open_connection
 from noroshi.storage.sqlite.sql import SQL
 
-USERS = 100_000
 HISTORY = 1_000_000
-TEMPLATE = "bench-note"
 DATABASE = "noroshi.db"
 
 _BATCH_SIZE = 1_000
@@ -69,19 +65,6 @@ def one_number(connection: apsw.Connection, question: str, *parameters: Any) -> 
     """The answer to a question that has one number; 0 for none."""
     answer: Any = connection.execute(question, parameters).fetchall()[0][0]
     return int(answer or 0)
-
-
-def user_id(number: int) -> str:
-    return f"u{number:06d}"
-
-
-def is_reachable(number: int) -> bool:
-    """A tenth has the category off, a fiftieth is suppressed."""
-    return number % 10 != 1 and number % 50 != 7
-
-
-def reachable_users(count: int) -> list[int]:
-    return [number for number in range(USERS) if is_reachable(number)][:count]
 
 
 def build_population(folder: Path) -> Population:
@@ -133,13 +116,13 @@ def _put_people(connection: apsw.Connection, sealer: AesSealer, now: Instant) ->
         data_key = sealer.new_user_key(DEFAULT_TENANT, name)
         blind = sealer.blind_index(DEFAULT_TENANT, "email", address)
         sealed = sealer.seal(data_key, DEFAULT_TENANT, name, "email", address)
-        wish = wishes[zone][number % 3 == 0, number % 10 == 1]
+        wish = wishes[zone][has_quiet_hours(number), has_category_off(number)]
         locale = "ja" if number % 2 else "en"
         users.append(
             (DEFAULT_TENANT, name, data_key, f"Person {number}", locale, zone, 1, '{"plan":"gold"}', wish, now)
         )
         endpoints.append((DEFAULT_TENANT, name, 1, "email", blind, sealed, now))
-        if number % 50 == 7:
+        if is_suppressed(number):
             suppressed.append((DEFAULT_TENANT, "email", blind, "bounced", now))
     connection.executemany(
         "INSERT INTO users (tenant, user_id, data_key, name, locale, timezone, is_zone_confirmed, attributes,"

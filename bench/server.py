@@ -1,7 +1,6 @@
 """The server under test and its load: a population in; a running process, what it used, and what it left behind out."""
 
 import http.client
-import importlib.util
 import os
 import signal
 import socket
@@ -172,10 +171,7 @@ def noroshi_on(population: Population, *, channel: str = "noop") -> Iterator[Nor
     else:
         environment |= {"NOROSHI_CATCHER": "on"}
     port = _free_port()
-    if importlib.util.find_spec("noroshi.entrypoints.cli") is not None:
-        command = ["noroshi.entrypoints.cli.main", "serve", "--port", str(port)]
-    else:
-        command = ["bench.serve", str(port)]
+    command = ["noroshi.entrypoints.cli.main", "serve", "--port", str(port)]
     server = Noroshi(_spawn(command, environment), port, population)
     try:
         server.wait_until_ready()
