@@ -29,7 +29,9 @@ LEAST = 50
 
 def leased(keeper: apsw.Connection) -> list[tuple[DeliveryKey, int]]:
     """Deliveries whose claim has no outcome, with the tries they had before."""
-    rows = keeper.execute("SELECT tenant, notification_id, endpoint_id, tries FROM deliveries WHERE state = 1").fetchall()
+    rows = keeper.execute(
+        "SELECT tenant, notification_id, endpoint_id, tries FROM deliveries WHERE state = 1"
+    ).fetchall()
     return [(DeliveryKey(*row[:3]), row[3]) for row in rows]
 
 
