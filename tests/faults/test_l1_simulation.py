@@ -28,7 +28,7 @@ def assert_sound(total: Total) -> None:
 def test_two_thousand_worlds_lose_nothing_and_double_only_what_a_crash_excuses() -> None:
     # I1-I6, I8, I9; W1, W2, W4, W9-W13, W16, W26, W27
     total = run_all(SEEDS)
-    print(render_total(total))  # noqa: T201 - the table belongs to the test's output
+    print(render_total(total))
     publish("L1", render_total(total))
     assert_sound(total)
 

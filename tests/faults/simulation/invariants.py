@@ -77,7 +77,7 @@ def broken_invariants(evidence: Evidence) -> list[Violation]:
     return [Violation(name, text) for name, checks in _CHECKS.items() for check in checks for text in check(evidence)]
 
 
-# I1: nothing is lost
+# I1, nothing is lost
 
 
 def _is_finished(evidence: Evidence) -> Iterator[str]:
@@ -104,7 +104,7 @@ def _are_sums_right(evidence: Evidence) -> Iterator[str]:
             yield f"{batch.name}: {rows[batch.batch_id]} notifications where {wanted} were decided"
 
 
-# I2: the ledger explains
+# I2, the ledger explains
 
 
 def _is_explained(evidence: Evidence) -> Iterator[str]:
@@ -166,7 +166,7 @@ def _are_tries_counted(evidence: Evidence) -> Iterator[str]:
             yield f"{_name(one)}: given up after {letter.tries} of {allowed} tries"
 
 
-# I3: duplicates
+# I3, duplicates
 
 
 def _are_copies_excused(evidence: Evidence) -> Iterator[str]:
@@ -240,13 +240,12 @@ def _are_answers_equal(ask: Ask) -> Iterator[str]:
 
 def _in_order(answer: Any) -> Any:
     """Rejections are a set to the caller."""
-    return answer and {
-        **answer,
-        "rejections": sorted(answer["rejections"], key=lambda one: (one["user_id"], one["code"])),
-    }
+    if answer is None:
+        return None
+    return {**answer, "rejections": sorted(answer["rejections"], key=lambda one: (one["user_id"], one["code"]))}
 
 
-# I6: one-way states
+# I6, one-way states
 
 
 def _are_transitions_legal(evidence: Evidence) -> Iterator[str]:
@@ -258,7 +257,7 @@ def _are_transitions_legal(evidence: Evidence) -> Iterator[str]:
             yield f"{show(raw)} went from {before.name} to {after.name}"
 
 
-# I9: limits, rests and quiet hours
+# I9, limits, rests and quiet hours
 
 
 def _are_limits_kept(evidence: Evidence) -> Iterator[str]:

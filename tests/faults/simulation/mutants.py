@@ -96,7 +96,8 @@ def _mark_contents(turn: Turn, new: Sequence[NewBatch]) -> dict[tuple[int, str, 
                 "INSERT OR IGNORE INTO marks VALUES (?, ?, ?, ?, ?)",
                 [(batch.head.content_hash, user, channel, batch.head.batch_id, turn.now) for user in batch.user_ids],
             )
-    return {tuple(row[:3]): row[3] for row in execute("SELECT * FROM marks").fetchall()}
+    marks: Any = execute("SELECT hash, user_id, channel, batch_id FROM marks")
+    return {tuple(place): batch_id for *place, batch_id in marks}
 
 
 class _NotYetError(Exception):

@@ -100,7 +100,7 @@ class _Call(Struct, eq=False):
 
 
 class Provider:
-    """`weather` may be changed at any time. A taking is excused when its answer is lost: only then may a copy follow."""
+    """`weather` may change at any time. A taking is excused when its answer is lost: only then may a copy follow."""
 
     def __init__(self, chance: random.Random, weather: Weather) -> None:
         self.weather = weather

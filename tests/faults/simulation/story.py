@@ -26,7 +26,8 @@ def tell_scenario(scenario: Scenario) -> Iterator[str]:
             case PauseErrand():
                 yield f"{errand.kind} {errand.name or ''} is paused from {errand.at:.3f} to {errand.until:.3f}"
             case ReplayErrand():
-                yield f"dead letters {errand.matching} are {'discarded' if errand.is_discard else 'replayed'} at {errand.at:.3f}"
+                what = "discarded" if errand.is_discard else "replayed"
+                yield f"dead letters {errand.matching} are {what} at {errand.at:.3f}"
 
 
 def tell_fates(facts: Facts, provider: Provider) -> Iterator[str]:

@@ -235,7 +235,7 @@ class World:
         self._tell(f"{disturbance}: {len(keys)} claims are lost while their holder lives, {taken} of them taken")
 
     def _lose_rescued(self) -> None:
-        """What the newcomer took from the zombie while it started (as far as it came), beside what was leased before."""
+        """What the newcomer took from the zombie while it started, as far as it came."""
         if self._newcomer is None:
             return
         (site, held, last), self._newcomer = self._newcomer, None
@@ -259,7 +259,8 @@ class World:
     def _forgive_rests(self, since: Instant = _NEVER) -> None:
         """A rest that is not in the store cannot be known to the next process; and of two that live at the same
         time (since then) one hears of the other's rests only when it next looks."""
-        kept: Mapping[str, int] = dict(self._keeper.execute("SELECT account, blocked_until FROM accounts").fetchall())
+        accounts: Any = self._keeper.execute("SELECT account, blocked_until FROM accounts")
+        kept: Mapping[str, int] = dict(accounts.fetchall())
         now = self.machine.clock.now()
         self._provider.rests = [
             rest
@@ -335,7 +336,8 @@ class World:
     # judgement
 
     async def _check_sums(self, site: Site) -> None:
-        for (raw,) in self._keeper.execute("SELECT batch_id FROM batches").fetchall():
+        batches: Any = self._keeper.execute("SELECT batch_id FROM batches").fetchall()
+        for (raw,) in batches:
             counts = await site.store.batches.counts(CALLER.tenant, raw)
             if counts is None or sum_up(counts, frozenset()).pending:
                 self._violate("I1", f"a batch still counts pending notifications: {counts}")
