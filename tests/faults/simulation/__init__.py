@@ -1,1 +1,1 @@
-"""Layer 1: whole worlds in one thread and virtual time, drawn from a seed, crashed, and checked against the invariants."""
+"""Layer 1: whole worlds in one thread and virtual time, drawn from a seed, crashed, and held to the invariants."""

@@ -92,7 +92,7 @@ class Callers:
     async def _watch(self, deed: Callable[[T], Coroutine[Any, Any, None]], of: T) -> None:
         try:
             await deed(of)
-        except Exception as error:  # noqa: BLE001 - whatever a caller is not prepared for is a finding
+        except Exception as error:  # whatever a caller is not prepared for is a finding
             self.complaints.append(f"a caller was answered {type(error).__name__}: {error}")
 
     async def _ask(self, ask: Ask) -> None:

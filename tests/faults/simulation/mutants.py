@@ -1,2 +1,259 @@
-"""placeholder"""
-MUTANTS = {}
+"""Ten bugs that a notification system must not have, each planted in the running product and pulled out again.
+
+Every one is a mistake that published systems have made (RELIABILITY 1.3 and 3). The simulator must find each; one that
+it does not find is a hole in the simulator.
+"""
+
+import asyncio
+from collections.abc import Callable, Sequence
+from contextlib import AbstractContextManager, ExitStack, contextmanager
+from datetime import timedelta
+from typing import Any
+from unittest.mock import patch
+
+from msgspec import Struct
+from msgspec.structs import replace
+
+from noroshi.domain.addressing import SliceChanges, SliceFacts
+from noroshi.domain.batches import NewBatch
+from noroshi.domain.deliveries import Attempt, Claim, Settled, Settlement, Verdict
+from noroshi.domain.ids import notification_id
+from noroshi.domain.instants import plus
+from noroshi.domain.records import Alert
+from noroshi.flow.dispatch.alarms import Judged
+from noroshi.flow.dispatch.flights import Flight
+from noroshi.flow.dispatch.sending import Sending
+from noroshi.ports.batches import Decide
+from noroshi.ports.batches import Turn as TurnResult
+from noroshi.storage.sqlite import batches
+from noroshi.storage.sqlite.batches import SqliteBatches
+from noroshi.storage.sqlite.queue import SqliteQueue
+from noroshi.storage.sqlite.sql import SQL
+from noroshi.storage.sqlite.writer import Turn
+
+Plant = Callable[[], AbstractContextManager[object]]
+
+_CONTENT_WINDOW = timedelta(minutes=-5)
+_MICROSECOND = timedelta(microseconds=1)
+
+
+class Mutant(Struct, frozen=True):
+    """`plant` holds the bug in place as long as its context lasts."""
+
+    what: str
+    plant: Plant
+
+
+def _mark_before_send() -> AbstractContextManager[object]:
+    send = Sending._send
+
+    async def marked(
+        self: Sending, flight: Flight, attempts: list[Attempt], claims: list[Claim], judged: list[Judged], alerts: Any
+    ) -> None:
+        now = self._kit.clock.now()
+        early = [Settlement(c.key, c.fence, Verdict.SENT, now, now, None, f"early-{c.fence}") for c in claims]
+        await self._kit.queue.settle(early)
+        await send(self, flight, attempts, claims, judged, alerts)
+
+    return patch.object(Sending, "_send", marked)
+
+
+def _settle_without_fencing() -> AbstractContextManager[object]:
+    names = ("finish_delivery", "retry_delivery", "release_delivery", "resend_delivery")
+    return patch.dict(SQL, {name: SQL[name].replace("fence = ?", "-1 < ?") for name in names})
+
+
+def _duplicate_without_owner() -> AbstractContextManager[object]:
+    """Contents are marked in a commit of their own; then the notifications are kept, unless the mark was there."""
+    keep = SqliteBatches.keep
+
+    async def marking(
+        self: SqliteBatches, new: Sequence[NewBatch], room: int, decide: Decide, *, is_urgent: bool = False
+    ) -> TurnResult:
+        owners: dict[tuple[int, str, str], bytes] = {}
+        if new:
+            owners = await self._writer.turn("mark", lambda turn: _mark_contents(turn, new))
+
+        def decide_by_marks(facts: SliceFacts) -> SliceChanges:
+            for batch, position, user_id, _ in facts.candidates:
+                for number, channel in enumerate(batch.channels):
+                    if owners.get((batch.content_hash, user_id, channel), batch.batch_id) != batch.batch_id:
+                        facts.duplicates.add(notification_id(batch.batch_id, position, number))
+            return decide(facts)
+
+        return await keep(self, new, room, decide_by_marks, is_urgent=is_urgent)
+
+    return patch.object(SqliteBatches, "keep", marking)
+
+
+def _mark_contents(turn: Turn, new: Sequence[NewBatch]) -> dict[tuple[int, str, str], bytes]:
+    execute = turn.connection.execute
+    execute("CREATE TABLE IF NOT EXISTS marks (hash, user_id, channel, batch_id, at, UNIQUE (hash, user_id, channel))")
+    execute("DELETE FROM marks WHERE at <= ?", (plus(turn.now, _CONTENT_WINDOW),))
+    for batch in new:
+        for channel in batch.head.channels if batch.head.due_at <= turn.now else ():
+            turn.connection.executemany(
+                "INSERT OR IGNORE INTO marks VALUES (?, ?, ?, ?, ?)",
+                [(batch.head.content_hash, user, channel, batch.head.batch_id, turn.now) for user in batch.user_ids],
+            )
+    marks: Any = execute("SELECT hash, user_id, channel, batch_id FROM marks")
+    return {tuple(place): batch_id for *place, batch_id in marks}
+
+
+class _NotYetError(Exception):
+    """Rolls a turn back."""
+
+
+def _commit_after_the_answer() -> AbstractContextManager[object]:
+    """What will be decided is worked out and answered; the commit comes a little later."""
+    keep = SqliteBatches.keep
+
+    async def early(
+        self: SqliteBatches, new: Sequence[NewBatch], room: int, decide: Decide, *, is_urgent: bool = False
+    ) -> TurnResult:
+        foreseen: list[TurnResult] = []
+
+        def foresee(turn: Turn) -> None:
+            foreseen.append(self._keep(turn, new, room, decide))
+            raise _NotYetError
+
+        if not new:
+            return await keep(self, new, room, decide, is_urgent=is_urgent)
+        try:
+            await self._writer.turn("foresee", foresee)
+        except _NotYetError:
+            _leave(keep(self, new, room, decide, is_urgent=is_urgent))
+        return foreseen[0]
+
+    return patch.object(SqliteBatches, "keep", early)
+
+
+def _claim_uncounted() -> AbstractContextManager[object]:
+    return patch.dict(SQL, claim_delivery=_changed("claim_delivery", "claims = claims + 1", "claims = claims"))
+
+
+def _sweeper_stopping_at_its_first_page() -> AbstractContextManager[object]:
+    expired = SqliteQueue.expired
+
+    async def first_page(self: SqliteQueue, after: Any, limit: int, *, is_start: bool) -> Any:
+        return [] if after is not None else await expired(self, after, limit, is_start=is_start)
+
+    return patch.object(SqliteQueue, "expired", first_page)
+
+
+@contextmanager
+def _retry_kept_in_memory() -> Any:
+    """The row sleeps in a state that nobody looks for; a task in memory is to wake it."""
+    settle = SqliteQueue.settle
+
+    async def sleeping(self: SqliteQueue, settlements: Sequence[Settlement], alerts: Sequence[Alert] = ()) -> Settled:
+        settled = await settle(self, settlements, alerts)
+        for one in settlements:
+            if one.verdict is Verdict.RETRY and one.key not in settled.late:
+                _leave(_wake(self, one))
+        return settled
+
+    with ExitStack() as stack:
+        stack.enter_context(patch.object(SqliteQueue, "settle", sleeping))
+        stack.enter_context(patch.dict(SQL, retry_delivery=_changed("retry_delivery", "state = 0", "state = 3")))
+        yield
+
+
+async def _wake(queue: SqliteQueue, one: Settlement) -> None:
+    await queue._clock.sleep(((one.due_at or 0) - queue._clock.now()) * _MICROSECOND)
+    wake = "UPDATE deliveries SET state = 0 WHERE state = 3 AND notification_id = ? AND endpoint_id = ?"
+    await queue._writer.turn("wake", lambda turn: turn.connection.execute(wake, one.key[1:]).fetchall())
+
+
+def _release_that_uses_up_a_try() -> AbstractContextManager[object]:
+    return patch.dict(SQL, release_delivery=_changed("release_delivery", "state = 0", "state = 0, tries = tries + 1"))
+
+
+def _idempotency_in_its_own_commit() -> AbstractContextManager[object]:
+    """The keys are taken first; then what they stand for is kept."""
+    keep = SqliteBatches.keep
+
+    async def keys_first(
+        self: SqliteBatches, new: Sequence[NewBatch], room: int, decide: Decide, *, is_urgent: bool = False
+    ) -> TurnResult:
+        if not new:
+            return await keep(self, new, room, decide, is_urgent=is_urgent)
+        earlier = await self._writer.turn("take_keys", lambda turn: batches._find_earlier(turn, new))
+        fresh = [replace(b, idempotency_key=None) for b, held in zip(new, earlier, strict=True) if held is None]
+        result = await keep(self, fresh, room, decide, is_urgent=is_urgent)
+        result.earlier = earlier
+        return result
+
+    return patch.object(SqliteBatches, "keep", keys_first)
+
+
+@contextmanager
+def _cursor_before_its_slice() -> Any:
+    """The batch's cursor moves in one commit, the slice it passes is decided in the next."""
+    keep, waiting, advance = SqliteBatches.keep, SqliteBatches._waiting, SqliteBatches._advance
+    moved: dict[bytes, int] = {}
+
+    async def cursor_first(
+        self: SqliteBatches, new: Sequence[NewBatch], room: int, decide: Decide, *, is_urgent: bool = False
+    ) -> TurnResult:
+        moved.clear()
+        moved.update(await self._writer.turn("cursor", lambda turn: _move_cursors(turn, room)))
+        return await keep(self, new, room, decide, is_urgent=is_urgent)
+
+    def from_where_it_was(self: SqliteBatches, turn: Turn) -> Any:
+        found = waiting(self, turn)
+        for batch in found:
+            batch.next_recipient = moved.get(batch.head.batch_id, batch.next_recipient)
+        return found
+
+    def and_back(self: SqliteBatches, turn: Turn, touched: Sequence[Any]) -> None:
+        turn.connection.executemany("UPDATE batches SET next_recipient = ?2 WHERE batch_id = ?1", moved.items())
+        advance(self, turn, touched)
+
+    with ExitStack() as stack:
+        stack.enter_context(patch.object(SqliteBatches, "keep", cursor_first))
+        stack.enter_context(patch.object(SqliteBatches, "_waiting", from_where_it_was))
+        stack.enter_context(patch.object(SqliteBatches, "_advance", and_back))
+        yield
+
+
+def _move_cursors(turn: Turn, room: int) -> dict[bytes, int]:
+    rows = turn.rows("open_batches", turn.now, batches._OPEN_BATCHES_A_TURN)
+    passed = [(min(row[15] + room, row[14]), row[1]) for row in rows]
+    turn.connection.executemany("UPDATE batches SET next_recipient = ? WHERE batch_id = ?", passed)
+    return {row[1]: row[15] for row in rows}
+
+
+def _changed(name: str, before: str, after: str) -> str:
+    """A query with a mistake in it; one that no longer has that text must not pass for mutated."""
+    query = SQL[name]
+    if before not in query:
+        raise LookupError(f"the query {name} no longer says {before!r}")
+    return query.replace(before, after, 1)
+
+
+def _leave(doing: Any) -> None:
+    """Starts what nobody waits for."""
+    asyncio.ensure_future(doing).add_done_callback(lambda done: done.cancelled() or done.exception())
+
+
+MUTANTS: dict[str, Mutant] = {
+    "mark before send": Mutant("SENT is written, then the message is sent", _mark_before_send),
+    "settle without fencing": Mutant("the result of a lost claim becomes state", _settle_without_fencing),
+    "duplicate entry without owner": Mutant(
+        "a content is marked as sent in a commit before its notification", _duplicate_without_owner
+    ),
+    "commit after the answer": Mutant("the caller hears 202, then the batch is kept", _commit_after_the_answer),
+    "claim uncounted": Mutant("a claim that ends in a crash is not counted", _claim_uncounted),
+    "sweeper stopping at its first page": Mutant(
+        "leases that may not be touched hide the ones behind them", _sweeper_stopping_at_its_first_page
+    ),
+    "retry kept in memory": Mutant("a task wakes the retry, not its due time", _retry_kept_in_memory),
+    "release that uses up a try": Mutant("a pause, rest or shutdown costs a try", _release_that_uses_up_a_try),
+    "idempotency row in its own commit": Mutant(
+        "the key is taken before the batch is kept", _idempotency_in_its_own_commit
+    ),
+    "batch cursor moved before its slice": Mutant(
+        "recipients are passed before they are decided", _cursor_before_its_slice
+    ),
+}

@@ -1,5 +1,7 @@
 """What is left to do in a store: its rows go in; what is under way and when the next thing falls due come out."""
 
+from typing import Any
+
 import apsw
 from msgspec import Struct
 
@@ -31,4 +33,5 @@ SELECT (SELECT count(*) FROM deliveries WHERE state = 1 AND instr(lane, ?1) = 0)
 
 def look(keeper: apsw.Connection, ignored: str = "") -> Outlook:
     """The lanes of the account `ignored` are nobody's at the moment."""
-    return Outlook(*keeper.execute(_LOOK, (f".{ignored or '#'}.",)).fetchall()[0])
+    rows: Any = keeper.execute(_LOOK, (f".{ignored or '#'}.",)).fetchall()
+    return Outlook(*rows[0])

@@ -7,7 +7,7 @@ may still be taken.
 import asyncio
 import random
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Iterable, Sequence
 from datetime import timedelta
 
 from msgspec import Struct
@@ -89,98 +89,105 @@ class Rest(Struct, frozen=True):
     ends: Instant
 
 
-class Provider:
-    """`weather` may be changed at any time; `loop` is that of the present life."""
+class _Call(Struct, eq=False):
+    """A request under way. `is_lost`: whoever sent it has lost its claims, so its answer will not count."""
 
-    def __init__(self, chance: random.Random, weather: Weather, tell: Callable[[str], None]) -> None:
+    life: int
+    handed_at: Instant
+    attempts: Sequence[Attempt]
+    is_on_the_wire: bool = False
+    is_lost: bool = False
+
+
+class Provider:
+    """`weather` may change at any time. A taking is excused when its answer is lost: only then may a copy follow."""
+
+    def __init__(self, chance: random.Random, weather: Weather) -> None:
         self.weather = weather
         self.takings: list[Taking] = []
         self.handed: list[Handed] = []
         self.rests: list[Rest] = []
-        self.lost_answers = 0
+        self.excused = 0
         self.poison_crashes: Counter[DeliveryKey] = Counter()
         self._chance = chance
-        self._tell = tell
-        self._on_the_wire: dict[int, tuple[Instant, Sequence[Attempt]]] = {}
+        self._calls: dict[_Call, None] = {}
+        self._lost_claims: set[tuple[int, DeliveryKey]] = set()
         self._by_key: dict[DeliveryKey, list[Taking]] = {}
-
-    def takings_of(self, key: DeliveryKey) -> list[Taking]:
-        return self._by_key.get(key, [])
 
     def excuse(self, key: DeliveryKey) -> int:
         """The outcome of what was taken so far is lost; how many takings that concerns."""
-        lost = [taking for taking in self.takings_of(key) if not taking.is_excused]
-        for taking in lost:
-            taking.is_excused = True
-        return len(lost)
+        return sum(self._excuse(taking) for taking in self._by_key.get(key, ()))
 
     def lose_callers(self) -> None:
         """The process that had sent these requests is gone; the network still delivers some of them."""
-        for handed_at, attempts in self._on_the_wire.values():
-            if self._chance.random() < 0.5:
-                self._take_all(handed_at, attempts, is_excused=False)
-        self._on_the_wire.clear()
+        for call in self._calls:
+            if call.is_on_the_wire and self._chance.random() < 0.5:
+                self._take_all(call)
+        self._calls.clear()
+        self._lost_claims.clear()
+
+    def lose_claims(self, life: int, keys: Iterable[DeliveryKey], *, may_follow: bool) -> int:
+        """A process that lives on has lost these claims: whatever it sends by them is excused, what is under way and
+        (`may_follow`) what it has not yet handed over. How many were taken already."""
+        lost = set(keys)
+        for call in self._calls:
+            call.is_lost |= call.life == life and any(attempt.key in lost for attempt in call.attempts)
+        taken = {key: self.excuse(key) for key in lost}
+        if may_follow:
+            self._lost_claims.update((life, key) for key, count in taken.items() if not count)
+        return sum(taken.values())
 
     async def serve(self, door: "Door", attempts: Sequence[Attempt]) -> list[Outcome]:
-        now = door.clock.now()
-        self.handed.extend(Handed(now, door.account, door.life, attempt) for attempt in attempts)
+        call = _Call(door.life, door.clock.now(), attempts)
+        self.handed.extend(Handed(call.handed_at, door.account, door.life, attempt) for attempt in attempts)
         self._refuse_poison(door, attempts)
-        call = self._draw(_CALLS)
+        self._calls[call] = None
         try:
-            return await self._answer(door, now, attempts, call)
+            outcomes = await self._answer(door, call)
         except asyncio.CancelledError:
-            if self._on_the_wire.pop(id(attempts), None) and self._chance.random() < 0.5:
-                self._take_all(now, attempts, is_excused=True)
-            for attempt in attempts:
-                self._excuse_call(attempt, now)
+            if call.is_on_the_wire and self._chance.random() < 0.5:
+                self._take_all(call)
+            self._lose_answer(call, attempts)
             raise
+        except ConnectionLostError:
+            self._lose_answer(call, attempts)
+            raise
+        self._lose_answer(call, attempts[len(outcomes) :])
+        return outcomes
 
-    async def _answer(
-        self, door: "Door", now: Instant, attempts: Sequence[Attempt], call: str | None
-    ) -> list[Outcome]:
-        match call:
+    async def _answer(self, door: "Door", call: _Call) -> list[Outcome]:
+        kind = self._draw(_CALLS)
+        match kind:
             case "refused":
                 raise ConnectionLostError
             case "too_many":
-                return self._rest(door, now, attempts)
+                return self._rest(door, call)
             case "misconfigured":
-                self.rests.append(Rest(door.account, now, plus(now, timedelta(minutes=5))))
-                return [Misconfigured("UNAUTHORISED")] * len(attempts)
+                self.rests.append(Rest(door.account, call.handed_at, plus(call.handed_at, timedelta(minutes=5))))
+                return [Misconfigured("UNAUTHORISED")] * len(call.attempts)
             case "slow" | "hang":
-                return await self._answer_late(door, now, attempts, is_ever=call == "slow")
-        outcomes = [self._answer_one(now, attempt) for attempt in attempts]
-        if call == "dropped" or (call == "cut_short" and len(attempts) == 1):
-            for attempt in attempts:
-                self._excuse_call(attempt, now)
+                return await self._answer_late(door, call, is_ever=kind == "slow")
+        outcomes = self._answer_each(call)
+        if kind == "dropped":
             raise ConnectionLostError
-        if call == "cut_short":
-            kept = self._chance.randrange(len(attempts))
-            for attempt in attempts[kept:]:
-                self._excuse_call(attempt, now)
-            return outcomes[:kept]
-        return outcomes
+        return outcomes[: self._chance.randrange(len(outcomes))] if kind == "cut_short" else outcomes
 
-    async def _answer_late(
-        self, door: "Door", now: Instant, attempts: Sequence[Attempt], *, is_ever: bool
-    ) -> list[Outcome]:
+    async def _answer_late(self, door: "Door", call: _Call, *, is_ever: bool) -> list[Outcome]:
         """Takes first and answers late, or leaves the request lying and then takes it."""
         wait = timedelta(seconds=self._chance.uniform(0.05, 9.0)) if is_ever else ATTEMPT_TIMEOUT * 10
         if self._chance.random() < 0.5:
-            outcomes = [self._answer_one(now, attempt) for attempt in attempts]
+            outcomes = self._answer_each(call)
             await door.clock.sleep(wait)
             return outcomes
-        self._on_the_wire[id(attempts)] = (now, attempts)
+        call.is_on_the_wire = True
         await door.clock.sleep(wait)
-        del self._on_the_wire[id(attempts)]
-        return [self._answer_one(now, attempt) for attempt in attempts]
+        call.is_on_the_wire = False
+        return self._answer_each(call)
 
-    def _rest(self, door: "Door", now: Instant, attempts: Sequence[Attempt]) -> list[Outcome]:
-        after = self._chance.choice([None, timedelta(seconds=self._chance.randint(1, 60)), timedelta(seconds=-5)])
-        if after is not None and after > timedelta(0):
-            self.rests.append(Rest(door.account, now, plus(now, after)))
-        return [Retry("TOO_MANY_REQUESTS", "429", after, Scope.ACCOUNT)] * len(attempts)
+    def _answer_each(self, call: _Call) -> list[Outcome]:
+        return [self._answer_one(call, attempt) for attempt in call.attempts]
 
-    def _answer_one(self, handed_at: Instant, attempt: Attempt) -> Outcome:
+    def _answer_one(self, call: _Call, attempt: Attempt) -> Outcome:
         match self._draw(_MESSAGES):
             case "busy":
                 after = timedelta(seconds=self._chance.randint(1, 20)) if self._chance.random() < 0.3 else None
@@ -189,25 +196,40 @@ class Provider:
                 return Rejected(REJECTED)
             case "gone" if attempt.lane.channel == "push":
                 return Gone(GONE)
-        return Sent(self._take(handed_at, attempt))
+        return Sent(self._take(call, attempt))
 
-    def _take_all(self, handed_at: Instant, attempts: Sequence[Attempt], *, is_excused: bool) -> None:
-        for attempt in attempts:
-            self._take(handed_at, attempt)
-            if is_excused:
-                self._excuse_call(attempt, handed_at)
+    def _rest(self, door: "Door", call: _Call) -> list[Outcome]:
+        after = self._chance.choice([None, timedelta(seconds=self._chance.randint(1, 60)), timedelta(seconds=-5)])
+        if after is not None and after > timedelta(0):
+            self.rests.append(Rest(door.account, call.handed_at, plus(call.handed_at, after)))
+        return [Retry("TOO_MANY_REQUESTS", "429", after, Scope.ACCOUNT)] * len(call.attempts)
 
-    def _take(self, handed_at: Instant, attempt: Attempt) -> str:
-        taking = Taking(handed_at, attempt)
+    def _take_all(self, call: _Call) -> None:
+        for attempt in call.attempts:
+            self._take(call, attempt)
+
+    def _take(self, call: _Call, attempt: Attempt) -> str:
+        taking = Taking(call.handed_at, attempt)
         self.takings.append(taking)
         self._by_key.setdefault(attempt.key, []).append(taking)
+        if call.is_lost or (call.life, attempt.key) in self._lost_claims:
+            self._lost_claims.discard((call.life, attempt.key))
+            self._excuse(taking)
         return f"m{len(self.takings)}"
 
-    def _excuse_call(self, attempt: Attempt, handed_at: Instant) -> None:
-        for taking in self.takings_of(attempt.key):
-            if taking.handed_at == handed_at and not taking.is_excused:
-                taking.is_excused = True
-                self.lost_answers += 1
+    def _lose_answer(self, call: _Call, attempts: Sequence[Attempt]) -> None:
+        """The call is over, and these attempts of it heard nothing."""
+        self._calls.pop(call, None)
+        unheard = {attempt.key for attempt in attempts}
+        for taking in self.takings if unheard else ():
+            if taking.handed_at == call.handed_at and taking.attempt.key in unheard:
+                self._excuse(taking)
+
+    def _excuse(self, taking: Taking) -> bool:
+        is_news = not taking.is_excused
+        taking.is_excused = True
+        self.excused += is_news
+        return is_news
 
     def _refuse_poison(self, door: "Door", attempts: Sequence[Attempt]) -> None:
         for attempt in attempts:

@@ -57,7 +57,7 @@ def run_seed(seed: int, mutant: str | None = None, *, is_told: bool = False) -> 
         world = World(seed, _print if is_told else None)
         try:
             return world.run()
-        except Exception:  # noqa: BLE001
+        except Exception:
             world.verdict.violations.append(Violation("simulation", traceback.format_exc(limit=-6)))
             return world.verdict
 

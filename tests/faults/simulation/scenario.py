@@ -1,4 +1,4 @@
-"""A seed's scenario: who asks what, which way the wind blows at the providers, and how each life of the product ends."""
+"""A seed's scenario: who asks what, how the providers behave, and how each life of the product ends."""
 
 import random
 from datetime import timedelta
@@ -113,8 +113,10 @@ def draw_scenario(chance: random.Random) -> Scenario:
     mix = chance.choices(list(Mix), (40, 20, 20, 20))[0]
     asks = draw_asks(chance, mix, has_poison=has_poison)
     has_gamma = not has_poison and chance.random() < 0.15
-    weather = SLUGGISH if has_gamma else chance.choices((CALM, MILD, STORMY, SLUGGISH), (20, 40, 25, 15))[0]
     lives = _draw_lives(chance, has_gamma=has_gamma, is_gentle=chance.random() < 0.12, has_poison=has_poison)
+    weather = chance.choices((CALM, MILD, STORMY, SLUGGISH), (20, 40, 25, 15))[0]
+    if has_gamma or any(life.disturbance for life in lives):
+        weather = SLUGGISH  # or nothing would be in flight when it matters
     return Scenario(
         mix=mix,
         weather=weather,
@@ -132,7 +134,8 @@ def draw_scenario(chance: random.Random) -> Scenario:
 def _draw_lives(chance: random.Random, *, has_gamma: bool, is_gentle: bool, has_poison: bool) -> list[LifePlan]:
     """A gentle world has shutdowns only, or nothing at all: it may not double a single message."""
     count = chance.choices((0, 1, 2, 3, 4), (4, 16, 30, 30, 20))[0] + (1 if has_gamma else 0)
-    lives = [_draw_life(chance, is_gentle=is_gentle, may_disturb=not has_poison and not has_gamma) for _ in range(count)]
+    may_disturb = not (has_poison or has_gamma or is_gentle)
+    lives = [_draw_life(chance, is_gentle=is_gentle, may_disturb=may_disturb) for _ in range(count)]
     if has_gamma:
         # Retired while its sends are in flight, so that its leases stand in the sweeper's way.
         lives.append(LifePlan(Ending.AT_STEP, chance.uniform(4, 9), chance.randint(100, 900), is_retired=True))
@@ -148,7 +151,7 @@ def _draw_life(chance: random.Random, *, is_gentle: bool, may_disturb: bool) -> 
         Ending.AT_ANY_POINT: chance.randint(1, 90),
     }
     disturbance = None
-    if may_disturb and not is_gentle and chance.random() < 0.15:
+    if may_disturb and chance.random() < 0.15:
         disturbance = chance.choice(list(Disturbance))
     return LifePlan(
         ending=ending,

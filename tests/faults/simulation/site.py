@@ -16,6 +16,7 @@ from noroshi.domain.templates import Content, RenderFailure, TemplateVersion
 from noroshi.flow.dispatch.settings import DispatchSettings
 from noroshi.flow.way import Way, WayParts
 from noroshi.machine.rendering.inline import InlineRenderer
+from noroshi.ports.batches import Turn
 from noroshi.ports.renderer import RenderJob
 from noroshi.storage.sqlite.connection import open_connection
 from noroshi.storage.sqlite.store import open_inline_store
@@ -169,13 +170,19 @@ class Site:
 
     def _watch_announcements(self, around: Surroundings) -> None:
         """W4 lies between the commit that puts deliveries into lanes and the word to the lanes."""
-        announce = self.way.dispatcher.announce
+        announce, keep = self.way.dispatcher.announce, self.store.batches.keep
 
         def heard(lanes: Iterable[Lane]) -> None:
             around.is_unannounced = False
             announce(lanes)
 
+        async def kept(*args: Any, **named: Any) -> Turn:
+            turn = await keep(*args, **named)
+            around.is_unannounced = bool(turn.lanes)
+            return turn
+
         self.way.dispatcher.announce = heard  # type: ignore[method-assign]
+        self.store.batches.keep = kept  # type: ignore[method-assign]
 
     def dead_loops(self) -> list[str]:
         """The product's own tasks that have ended although it was not stopped."""

@@ -2,6 +2,7 @@
 
 from collections import Counter
 from collections.abc import Iterable, Mapping
+from typing import Any
 
 import apsw
 
@@ -29,8 +30,8 @@ LEAST = 50
 
 def leased(keeper: apsw.Connection) -> list[tuple[DeliveryKey, int]]:
     """Deliveries whose claim has no outcome, with the tries they had before."""
-    rows = keeper.execute("SELECT tenant, notification_id, endpoint_id, tries FROM deliveries WHERE state = 1").fetchall()
-    return [(DeliveryKey(*row[:3]), row[3]) for row in rows]
+    rows: Any = keeper.execute("SELECT tenant, notification_id, endpoint_id, tries FROM deliveries WHERE state = 1")
+    return [(DeliveryKey(tenant, raw, endpoint), tries) for tenant, raw, endpoint, tries in rows]
 
 
 def windows_of_crash(

@@ -10,6 +10,7 @@ from typing import Any
 from msgspec import Struct, field
 
 from noroshi.domain.deliveries import DeliveryKey
+from noroshi.domain.instants import Instant
 from noroshi.domain.records import DeadLetterFilter
 from noroshi.domain.sums import sum_up
 from tests.faults.machinery.reckoning import Crash, Reckoning, Word, render_problems
@@ -26,6 +27,7 @@ from tests.faults.simulation.provider import CALM, Provider
 from tests.faults.simulation.scenario import Disturbance, Ending, LifePlan, draw_scenario
 from tests.faults.simulation.site import RETIRED, USUAL, Site, Surroundings, small_scale
 from tests.faults.simulation.sorting import sort_out
+from tests.faults.simulation.story import tell_fates, tell_scenario
 from tests.faults.simulation.windows import leased, windows_of_crash
 
 MOST_LIVES = 40
@@ -37,6 +39,7 @@ _LONGEST_OVERDUE = timedelta(minutes=8)
 """The longest rest an account is given is five minutes; then the breaker may want another."""
 
 _SECOND = timedelta(seconds=1)
+_NEVER = Instant(1 << 62)
 _MICROSECONDS = 1_000_000
 
 
@@ -63,7 +66,7 @@ class World:
         self.scenario = draw_scenario(self.machine.chance)
         self._listener = tell
         self._where, self._keeper = new_database()
-        self._provider = Provider(random.Random(f"provider {seed}"), self.scenario.weather, self._tell)
+        self._provider = Provider(random.Random(f"provider {seed}"), self.scenario.weather)
         self._around = Surroundings(
             where=self._where,
             dice=self.machine.dice,
@@ -76,16 +79,18 @@ class World:
         )
         self._callers = Callers(self.scenario.asks, self.scenario.errands)
         self._crashes: list[Crash] = []
-        self._forgiven: Counter[DeliveryKey] = Counter()
         self._paced: set[int] = set()
         self._lives = 0
         self._zombie: Site | None = None
-        self._newcomer: tuple[int, set[DeliveryKey]] | None = None
+        self._shared_since = _NEVER
+        self._newcomer: tuple[Site, set[DeliveryKey], int] | None = None
         self.machine.crash_points.listeners.append(self._notice)
 
     # the course of things
 
     def run(self) -> Verdict:
+        for line in tell_scenario(self.scenario):
+            self._tell(line)
         with small_scale(self.scenario.answer_wait):
             for plan in self.scenario.lives:
                 self._live(lambda site, plan=plan: self._follow(site, plan), _layout(plan), plan)  # type: ignore[misc]
@@ -207,7 +212,7 @@ class World:
         self._paced.clear()
         self._forgive_rests()
         held = {key for key, _ in leased(self._keeper)}
-        self._forgive(held, disturbance)
+        self._lose_claims(site, held, disturbance)
         if disturbance is Disturbance.FREEZE:
             site.loop.freeze(self.machine.chance.uniform(60, 200))
             return
@@ -216,46 +221,52 @@ class World:
         clock.wall_offset = timedelta(microseconds=self.machine.chance.randint(100, 900))
         self._lives += 1
         other = Site(self._around, clock, self._lives, USUAL)
-        self._newcomer = (self._keeper.execute("SELECT coalesce(max(seq), 0) FROM ledger").get, held)
+        self._newcomer = (site, held, self._keeper.execute("SELECT coalesce(max(seq), 0) FROM ledger").get)
         await other.way.start()
-        self._forgive_rescued()
-        self._zombie, self._callers.site = site, other
+        self._lose_rescued()
+        self._zombie, self._callers.site, self._shared_since = site, other, clock.now()
         await site.clock.sleep(timedelta(seconds=self.machine.chance.uniform(2, 12)))
         if self.machine.chance.random() < 0.5:
             await self._end_zombie()
 
-    def _forgive(self, keys: set[DeliveryKey], why: str) -> None:
-        """These claims are lost to their holder, who may yet send: one copy each."""
-        self._forgiven.update(keys)
-        self._crashes.append(Crash(self.machine.clock.now(), len(keys), why))
-        self._tell(f"{why}: {len(keys)} claims are lost while their holder lives")
+    def _lose_claims(self, site: Site, keys: set[DeliveryKey], disturbance: Disturbance) -> None:
+        taken = self._provider.lose_claims(site.life, keys, may_follow=disturbance is Disturbance.ZOMBIE)
+        self._crashes.append(Crash(self.machine.clock.now(), taken, disturbance))
+        self._tell(f"{disturbance}: {len(keys)} claims are lost while their holder lives, {taken} of them taken")
 
-    def _forgive_rescued(self) -> None:
+    def _lose_rescued(self) -> None:
         """What the newcomer took from the zombie while it started, as far as it came."""
         if self._newcomer is None:
             return
-        (last, held), self._newcomer = self._newcomer, None
+        (site, held, last), self._newcomer = self._newcomer, None
         rows = self._keeper.execute(
             """SELECT notification_id, coalesce(detail ->> 'endpoint', 0) FROM ledger
             WHERE seq > ? AND kind IN ('outcome_unknown', 'dead_lettered')""",
             (last,),
         )
         rescued = {DeliveryKey(CALLER.tenant, raw, endpoint) for raw, endpoint in rows}
-        self._forgive(rescued - held, "what the newcomer rescued")
+        self._lose_claims(site, rescued - held, Disturbance.ZOMBIE)
 
     async def _end_zombie(self) -> None:
-        zombie, self._zombie = self._zombie, None
+        zombie = self._zombie
         if zombie is not None:
             await zombie.way.stop()
+            self._zombie = None
             zombie.store.close()
             self._check_errors(zombie)
-            self._forgive_rests()
+            self._forgive_rests(since=self._shared_since)
 
-    def _forgive_rests(self) -> None:
-        """A rest that is not in the store cannot be known to another process."""
-        kept: Mapping[str, int] = dict(self._keeper.execute("SELECT account, blocked_until FROM accounts").fetchall())
+    def _forgive_rests(self, since: Instant = _NEVER) -> None:
+        """A rest that is not in the store cannot be known to the next process; and of two that live at the same
+        time (since then) one hears of the other's rests only when it next looks."""
+        accounts: Any = self._keeper.execute("SELECT account, blocked_until FROM accounts")
+        kept: Mapping[str, int] = dict(accounts.fetchall())
         now = self.machine.clock.now()
-        self._provider.rests = [r for r in self._provider.rests if r.ends <= now or kept.get(r.account, 0) >= r.ends]
+        self._provider.rests = [
+            rest
+            for rest in self._provider.rests
+            if rest.begins < since and (rest.ends <= now or kept.get(rest.account, 0) >= rest.ends)
+        ]
 
     # crashes
 
@@ -265,7 +276,7 @@ class World:
 
     def _note_crash(self, where: str) -> None:
         now = self.machine.clock.now()
-        self._forgive_rescued()
+        self._lose_rescued()
         self._provider.lose_callers()
         in_flight = sum(self._provider.excuse(key) for key, _ in leased(self._keeper))
         self._crashes.append(Crash(now, in_flight, where))
@@ -281,7 +292,7 @@ class World:
         )
         self.verdict.windows.update(hit)
         self._callers.drop_calls()
-        self._forgive_rests()
+        self._forgive_rests(_NEVER if self._zombie is None else self._shared_since)
         self._tell(f"crash at {where}, {in_flight} in flight, hits {', '.join(hit) or 'nothing'}")
 
     # to the end
@@ -289,12 +300,13 @@ class World:
     async def _drain(self, site: Site, served: Mapping[str, str]) -> None:
         """Until everything that can be done is done. Where nothing can happen for a while, time is skipped."""
         ignored = "alpha" if "alpha" not in served.values() else ""
+        began = site.clock.now()
         for _ in range(_MOST_ROUNDS):
             await site.clock.sleep(_SECOND)
             outlook = look(self._keeper, ignored)
             if outlook.is_empty and self._callers.is_done:
                 return
-            if self._is_stuck(site, outlook):
+            if self._is_stuck(site, outlook, began):
                 return
             self._skip(site, outlook)
         self._violate("I1", "the drain does not end")
@@ -312,10 +324,10 @@ class World:
         elif wait < -5:
             site.loop.freeze(5)  # a rest, an open breaker or a pause: nothing to see here
 
-    def _is_stuck(self, site: Site, outlook: Outlook) -> bool:
+    def _is_stuck(self, site: Site, outlook: Outlook, began: Instant) -> bool:
         if outlook.next_due is None or not self._callers.is_done:
             return False
-        overdue = timedelta(microseconds=site.clock.now() - outlook.next_due)
+        overdue = timedelta(microseconds=site.clock.now() - max(outlook.next_due, began))
         if overdue < _LONGEST_OVERDUE:
             return False
         self._violate("I8", f"something has been due for {overdue}: {outlook}")
@@ -324,7 +336,8 @@ class World:
     # judgement
 
     async def _check_sums(self, site: Site) -> None:
-        for (raw,) in self._keeper.execute("SELECT batch_id FROM batches").fetchall():
+        batches: Any = self._keeper.execute("SELECT batch_id FROM batches").fetchall()
+        for (raw,) in batches:
             counts = await site.store.batches.counts(CALLER.tenant, raw)
             if counts is None or sum_up(counts, frozenset()).pending:
                 self._violate("I1", f"a batch still counts pending notifications: {counts}")
@@ -343,18 +356,21 @@ class World:
             facts=facts,
             asks=self.scenario.asks,
             provider=self._provider,
-            forgiven=self._forgiven,
             per_second=self.scenario.per_second,
             paced=self._paced,
             paused=self._callers.paused,
         )
         self.verdict.violations.extend(broken_invariants(evidence))
         # An answer that the network lost may be followed by a copy, as after a crash.
-        lost_answers = Crash(SIM_START, self._provider.lost_answers, "answers lost")
+        lost = self._provider.excused - sum(crash.in_flight for crash in self._crashes)
+        lost_answers = Crash(SIM_START, lost, "answers lost")
         reckoning = sort_out(facts, self.scenario.asks, self._provider, [*self._crashes, lost_answers])
         self._note_words(reckoning)
         self.verdict.windows["W9"] = sum(len(one.noted("late_result")) for one in facts.notifications.values())
         self.verdict.reached = self.machine.crash_points.reached
+        if self._listener is not None:
+            for line in tell_fates(facts, self._provider):
+                self._listener(line)
         told = [(one.notification_id, one.status, one.at) for one in facts.notifications.values()]
         taken = [(taking.attempt.key, taking.handed_at) for taking in self._provider.takings]
         self.verdict.digest = blake2b(repr((told, taken, self.verdict.steps)).encode(), digest_size=8).hexdigest()
