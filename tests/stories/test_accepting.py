@@ -5,7 +5,8 @@ from datetime import timedelta
 import pytest
 
 from tests.cast import HANAKO, JIRO, SAKURA, STRANGER, TARO, crowd
-from tests.stories.world import Json, World
+from tests.stories.client import Json
+from tests.stories.world import World
 
 
 @pytest.fixture(autouse=True)
@@ -90,7 +91,8 @@ def test_a_wrong_field_is_named_and_nothing_is_stored(
 
 
 @pytest.mark.parametrize(
-    "body", [b"", b"{", b"[]", b'{"user_ids": ["hanako"', b"\xff\xfe", b'{"data":' + b"[" * 50_000 + b"]" * 50_000 + b"}"]
+    "body",
+    [b"", b"{", b"[]", b'{"user_ids": ["hanako"', b"\xff\xfe", b'{"data":' + b"[" * 50_000 + b"]" * 50_000 + b"}"],
 )
 def test_what_cannot_be_read_is_a_4xx(world: World, body: bytes) -> None:  # N4.4
     refused = world.call("POST", "/api/v1/notifications", body)

@@ -6,7 +6,8 @@ from datetime import timedelta
 import pytest
 
 from tests.cast import HANAKO, STRANGER, TARO, crowd
-from tests.stories.world import Json, World
+from tests.stories.client import Json
+from tests.stories.world import World
 
 KEYED = {"Idempotency-Key": "order-17"}
 
@@ -101,7 +102,8 @@ def test_a_key_holds_over_a_restart(world: World) -> None:  # N4.2, W2
 
 
 def test_a_refused_call_leaves_the_key_free(world: World) -> None:  # N4.2
-    for wrong in ({"template_id": "no-such"}, {"channels": ["pigeon"]}, {"user_ids": []}):
+    mistakes: list[Json] = [{"template_id": "no-such"}, {"channels": ["pigeon"]}, {"user_ids": []}]
+    for wrong in mistakes:
         assert world.ask(HANAKO, **{"idempotency_key": "order-17", **wrong}).status == 422
     assert world.ask(HANAKO, idempotency_key="order-17").status == 202
 

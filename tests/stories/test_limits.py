@@ -6,7 +6,8 @@ from itertools import count
 import pytest
 
 from tests.cast import HANAKO, TARO
-from tests.stories.world import Json, World, instant
+from tests.stories.client import Json
+from tests.stories.world import World, instant
 
 HOUR = timedelta(hours=1)
 MINUTE = timedelta(minutes=1)

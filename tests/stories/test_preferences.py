@@ -49,14 +49,18 @@ def test_a_category_turned_off_is_not_sent(world: World) -> None:  # N3.1
 
 def test_a_parent_that_is_off_turns_its_children_off(world: World) -> None:  # N3.6
     world.wish(HANAKO, categories={"social": False, "like": True})
-    assert world.reasons(world.tell(HANAKO, channels=["email"], category="like")) == {("hanako", "email"): "category_off"}
+    assert world.reasons(world.tell(HANAKO, channels=["email"], category="like")) == {
+        ("hanako", "email"): "category_off"
+    }
     assert world.get("/api/v1/users/hanako/notification-preferences")["categories"]["like"] is False
 
 
 def test_a_child_may_be_off_while_its_parent_is_on(world: World) -> None:  # N3.6
     world.wish(HANAKO, categories={"like": False})
     assert world.status(world.tell(HANAKO, channels=["email"], category="follow")) == "SENT"
-    assert world.reasons(world.tell(HANAKO, channels=["email"], category="like")) == {("hanako", "email"): "category_off"}
+    assert world.reasons(world.tell(HANAKO, channels=["email"], category="like")) == {
+        ("hanako", "email"): "category_off"
+    }
 
 
 def test_marketing_is_off_until_wished_for(world: World) -> None:  # N3.1

@@ -150,7 +150,9 @@ def test_who_named_no_zone_sleeps_in_tokyo(world: World) -> None:  # N3.4
         (datetime(2026, 10, 24, 22, 30, tzinfo=UTC), datetime(2026, 10, 25, 7, 0, tzinfo=UTC)),
     ],
 )
-def test_the_morning_comes_when_the_clock_on_the_wall_says_so(build: Build, night: datetime, wakes: datetime) -> None:  # N3.4
+def test_the_morning_comes_when_the_clock_on_the_wall_says_so(
+    build: Build, night: datetime, wakes: datetime
+) -> None:  # N3.4
     world = build(night)
     world.meet(ALICE)
     world.write()

@@ -31,8 +31,8 @@ def test_everything_is_there_after_a_restart(world: World) -> None:  # N4.6
 def undecided(world: World) -> int:
     """Recipients left to decide, as a stopped product has left them on the disk."""
     query = "SELECT coalesce(sum(recipients - next_recipient), -1) FROM batches"
-    ((left,),) = apsw.Connection(str(world.folder / "noroshi.db")).execute(query).fetchall()
-    return int(left)
+    left: int = apsw.Connection(str(world.folder / "noroshi.db")).execute(query).get
+    return left
 
 
 def test_a_batch_stopped_between_two_slices_is_finished_by_the_next_start(build: Build) -> None:  # N4.1, N4.6

@@ -44,10 +44,10 @@ class StillRenderer(InlineRenderer):
 class World:
     """Time passes only when a story says so. `settings` are those of the command line, by key."""
 
-    def __init__(self, folder: Path, start: datetime = MONDAY, seed: int = 1, **settings: str) -> None:
+    def __init__(self, folder: Path, start: datetime = MONDAY, **settings: str) -> None:
         self.folder = folder
-        self._order = random.Random(seed)
-        self._dice = SimDice(random.Random(seed))
+        self._order = random.Random("order")
+        self._dice = SimDice(random.Random("dice"))
         self._settings = read_settings({}, {"data": str(folder), **settings})
         self.loop = SimLoop(self._order)
         self.clock = SimClock(self.loop, at(start))
@@ -213,14 +213,13 @@ class World:
             self.put(f"/api/v1/users/{person.user_id}", person.body)
             for platform, tokens in (("ios", person.devices), ("web", person.browsers)):
                 for token in tokens:
-                    self.post(
-                        f"/api/v1/users/{person.user_id}/devices", {"platform": platform, "device_token": token}
-                    )
+                    self.post(f"/api/v1/users/{person.user_id}/devices", {"platform": platform, "device_token": token})
 
-    def write(self, template_id: str = "welcome", *channels: str, locale: str = "en", body: str = "Hello {{ user.name }}", **more: Any) -> None:
+    def write(self, template_id: str = "welcome", *channels: str, **fields: Any) -> None:
         """An editor adds a version of a template for each channel (left out: e-mail)."""
+        version = {"locale": "en", "body": "Hello {{ user.name }}", **fields}
         for channel in channels or ("email",):
-            self.post(f"/api/v1/templates/{template_id}", {"channel": channel, "locale": locale, "body": body, **more})
+            self.post(f"/api/v1/templates/{template_id}", {"channel": channel, **version})
 
     def wish(self, person: Person, **preferences: Any) -> Answer:
         return self.put(f"/api/v1/users/{person.user_id}/notification-preferences", preferences)
