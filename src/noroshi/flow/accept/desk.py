@@ -2,9 +2,10 @@
 
 import msgspec
 
-from noroshi.domain.batches import Earlier, Progress
+from noroshi.domain.batches import Earlier, Progress, Rejection
 from noroshi.domain.ids import BatchId, TenantId, show
 from noroshi.domain.problems import ProblemError
+from noroshi.domain.reasons import Reason
 from noroshi.domain.requests import AcceptedAnswer, Caller, NotificationRequest, RejectionText
 from noroshi.flow.accept.intake import Intake
 from noroshi.flow.accept.prepare import choose_key, prepare
@@ -88,13 +89,23 @@ class AcceptDesk:
         if view.answer is not None:
             return _decode_answer(view.answer)
         progress = view.progress
+        repeated = progress.reasons.get(Reason.REPEATED, 0)
         if progress.is_scheduled:
-            progress = Progress(progress.total, is_scheduled=True, rejected=progress.reasons.get("repeated", 0))
-            if progress.rejected:
-                progress.reasons["repeated"] = progress.rejected
-        rejections = await self._batches.rejections(tenant, batch_id, -1, SHOWN_REJECTIONS + 1)
-        progress.rejections.extend(rejection for _, rejection in rejections[: progress.rejected])
+            # Nothing was decided then: only the repeats were known.
+            reasons = {str(Reason.REPEATED): repeated} if repeated else {}
+            progress = Progress(progress.total, rejected=repeated, reasons=reasons, is_scheduled=True)
+        progress.rejections.extend(await self._first_rejections(tenant, batch_id, progress, repeated))
         return await self._final(tenant, batch_id, progress)
+
+    async def _first_rejections(
+        self, tenant: TenantId, batch_id: BatchId, progress: Progress, repeated: int
+    ) -> list[Rejection]:
+        """In the order of the first answer: those named again, who stand behind all recipients, then the others."""
+        found: list[Rejection] = []
+        for after in (progress.total - repeated - 1, -1):
+            page = await self._batches.rejections(tenant, batch_id, after, SHOWN_REJECTIONS)
+            found.extend(rejection for _, rejection in page)
+        return found[: min(progress.rejected, SHOWN_REJECTIONS)]
 
     async def cancel(self, caller: Caller, batch_id: BatchId) -> bool:
         """Withdraws what is not yet sent; False if the caller has no such batch."""

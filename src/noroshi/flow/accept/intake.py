@@ -45,13 +45,15 @@ class _Waiting:
 
 
 class Intake:
-    """The loop that keeps and addresses. `announce` is told which lanes got deliveries."""
+    """The loop that keeps and addresses. `announce` is told which lanes got deliveries, `report_dead` what was
+    dead-lettered, by (lane, code)."""
 
     def __init__(
         self,
         batches: Batches,
         decide: Decide,
         announce: Callable[[set[Lane]], None],
+        report_dead: Callable[[dict[tuple[Lane, str], int]], None],
         clock: Clock,
         meter: Meter,
         *,
@@ -61,6 +63,7 @@ class Intake:
         self._batches = batches
         self._decide = decide
         self._announce = announce
+        self._report_dead = report_dead
         self._clock = clock
         self._meter = meter
         self._max_waiting = max_waiting
@@ -174,6 +177,8 @@ class Intake:
         self._count(new, turn)
         if turn.lanes:
             self._announce(turn.lanes)
+        if turn.dead:
+            self._report_dead(turn.dead)
         self._next_due_at = turn.next_due_at
         if self._arrived or turn.has_more or self._is_stopping:
             self._wake.set()

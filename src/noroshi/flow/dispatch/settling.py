@@ -1,7 +1,7 @@
 """Settling: judged deliveries go in, one commit with their alerts, and then the counts, come out."""
 
 import asyncio
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from datetime import timedelta
 from itertools import groupby
 from operator import attrgetter
@@ -74,8 +74,21 @@ class Settler:
                 await signalled(self._closing, self._clock, wait)
             wait = min(wait * 2, _LONGEST_WAIT)
 
+    async def raise_for_dead(self, dead: Mapping[tuple[Lane, str], int]) -> None:
+        """Dead letters that were written when a batch was addressed, by (lane, code), raise alerts as any others."""
+        now = self._clock.now()
+        for (lane, code), count in dead.items():
+            self._meter.count("notification_dead_lettered_total", count, channel=lane.channel, error_code=code)
+        raised = self._alarms.notice_dead((lane, code, now) for (lane, code), n in dead.items() for _ in range(n))
+        if raised:
+            await self._queue.settle((), raised)
+            self._tell_alerts(raised)
+
     def _tell(self, judged: Sequence[Judged], settled: Settled, alerts: Sequence[Alert]) -> None:
         self._count(judged, settled)
+        self._tell_alerts(alerts)
+
+    def _tell_alerts(self, alerts: Sequence[Alert]) -> None:
         for alert in alerts:
             self._meter.count("notification_alerts_total", kind=alert.kind, severity=alert.severity)
             _log.warning("alert", kind=alert.kind, severity=alert.severity, subject=alert.subject)

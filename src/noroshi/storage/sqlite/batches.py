@@ -128,6 +128,7 @@ class SqliteBatches:
             result.lanes = {read_lane(name) for name in {row.lane for row in changes.deliveries}}
             result.deliveries = len(changes.deliveries)
             result.decided = len(candidates)
+            result.dead = Counter((read_lane(row.lane), row.code) for row in changes.dead_letters)
             result.noes = Counter((row.channel, row.reason) for row in changes.notifications if row.reason is not None)
         _write_new(turn, fresh)
         self._advance(
