@@ -6,6 +6,7 @@ from pathlib import Path
 
 from noroshi.domain.problems import PROBLEMS
 from noroshi.domain.states import TERMINAL, TRANSITIONS, Status
+from noroshi.entrypoints.api.routes import ROUTES
 from noroshi.machine.meter import METRICS
 from noroshi.settings import SETTINGS, Setting
 from tests.architecture.tree import ROOT
@@ -59,11 +60,25 @@ def states_table() -> str:
     return _table(("status", "may be followed by", "terminal"), rows)
 
 
+def routes_table() -> str:
+    rows = (
+        (
+            row.method,
+            f"`{row.path}`",
+            "-" if row.scope is None else row.scope.value,
+            row.summary,
+        )
+        for row in ROUTES
+    )
+    return _table(("method", "path", "scope", "what it does"), rows)
+
+
 MADE: dict[str, Callable[[], str]] = {
     "settings.md": settings_table,
     "errors.md": errors_sections,
     "metrics.md": metrics_table,
     "states.md": states_table,
+    "routes.md": routes_table,
 }
 
 

@@ -47,8 +47,11 @@ class Batches(Protocol):
         """(position, rejection) of recipients after position `after`."""
         ...
 
-    async def remember_answer(self, tenant: TenantId, batch_id: BatchId, answer: bytes) -> None:
-        """Keeps the first answer of a batch that was answered before it was decided; a second call changes nothing."""
+    async def remember_answer(
+        self, tenant: TenantId, batch_id: BatchId, encode: Callable[[Progress], bytes]
+    ) -> bytes | None:
+        """The answer that was kept first; else one for how far the batch is decided now (with its first 101
+        rejections), which is kept while anything is undecided. None: no such batch."""
         ...
 
     async def begin_cancel(self, tenant: TenantId, batch_id: BatchId) -> bool:

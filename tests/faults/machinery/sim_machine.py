@@ -1,6 +1,7 @@
 """A simulated machine: one seed goes in, and the product lives on it, crashes and lives again in virtual time."""
 
 import random
+from contextlib import suppress
 from types import TracebackType
 
 import apsw
@@ -62,7 +63,8 @@ class Life:
 
     def _refuse_work(self) -> None:
         for connection in self._connections:
-            connection.exec_trace = _refuse
+            with suppress(apsw.ConnectionClosedError):  # the product has closed it itself
+                connection.exec_trace = _refuse
 
 
 def _refuse(_cursor: object, _sql: str, _bindings: object) -> bool:

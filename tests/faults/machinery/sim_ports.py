@@ -3,7 +3,7 @@
 import asyncio
 import random
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from datetime import UTC, datetime, timedelta
 from weakref import WeakKeyDictionary
 
@@ -55,11 +55,13 @@ class SimCrashPoints:
     """The CrashPoints port: counts every point reached, and crashes the loop at the one it was armed for.
 
     `reached` and `crashed` count over every life on the machine; `standing` says, after a crash, at which point
-    each task that was alive had last been seen: between which two steps the crash caught it."""
+    each task that was alive had last been seen: between which two steps the crash caught it. `listeners` hear of
+    every point before it can crash."""
 
     def __init__(self, loop: SimLoop) -> None:
         self.reached: Counter[str] = Counter()
         self.crashed: Counter[str] = Counter()
+        self.listeners: list[Callable[[str], None]] = []
         self._armed_name: str | None = None
         self._countdown = 0
         self.move_to(loop)
@@ -86,6 +88,8 @@ class SimCrashPoints:
         if self._loop.crashed_at is not None:
             self._loop.crash(name)
         self.reached[name] += 1
+        for listener in self.listeners:
+            listener(name)
         task = asyncio.current_task(self._loop)
         if task is not None:
             self._last_seen[task] = name

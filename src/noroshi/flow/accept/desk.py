@@ -11,6 +11,7 @@ from noroshi.flow.accept.prepare import choose_key, prepare
 from noroshi.ports.batches import Batches
 from noroshi.ports.clock import Clock
 from noroshi.ports.dice import Dice
+from noroshi.ports.meter import Meter
 from noroshi.ports.templates import Templates
 
 SHOWN_REJECTIONS = 100
@@ -30,6 +31,7 @@ class AcceptDesk:
         templates: Templates,
         clock: Clock,
         dice: Dice,
+        meter: Meter,
         served: frozenset[str],
     ) -> None:
         self._intake = intake
@@ -37,20 +39,36 @@ class AcceptDesk:
         self._templates = templates
         self._clock = clock
         self._dice = dice
+        self._meter = meter
         self._served = served
 
     async def accept(self, caller: Caller, request: NotificationRequest, key_header: str | None) -> AcceptedAnswer:
         """Answers 202's body after the commit; raises ProblemError, and then nothing is stored."""
+        try:
+            return await self._accept(caller, request, key_header)
+        except ProblemError as problem:
+            self._meter.count("accept_refused_total", code=problem.kind.code)
+            raise
+
+    async def _accept(self, caller: Caller, request: NotificationRequest, key_header: str | None) -> AcceptedAnswer:
         key = choose_key(request, key_header)
         channels = await self._templates.channels(caller.tenant, request.template_id)
         batch = prepare(caller, request, key, channels, self._served, self._clock.now(), self._dice)
         earlier, progress = await self._intake.keep(batch)
         if earlier is not None:
             raise await self._conflict(caller.tenant, earlier)
-        answer = _answer(batch.head.batch_id, progress)
+        return await self._final(caller.tenant, batch.head.batch_id, progress)
+
+    async def _final(self, tenant: TenantId, batch_id: BatchId, progress: Progress) -> AcceptedAnswer:
+        """The answer to the first call and to all that repeat it. One that further decisions would change is kept by
+        whoever gives it first: a call that races the first, or comes after a crash, must hear the same."""
         if progress.undecided and not progress.is_scheduled:
-            await self._batches.remember_answer(caller.tenant, batch.head.batch_id, _encode_answer(answer))
-        return answer
+            kept = await self._batches.remember_answer(
+                tenant, batch_id, lambda so_far: _encode_answer(_answer(batch_id, so_far))
+            )
+            if kept is not None:
+                return _decode_answer(kept)
+        return _answer(batch_id, progress)
 
     async def _conflict(self, tenant: TenantId, earlier: Earlier) -> ProblemError:
         if not earlier.is_same:
@@ -76,7 +94,7 @@ class AcceptDesk:
                 progress.reasons["repeated"] = progress.rejected
         rejections = await self._batches.rejections(tenant, batch_id, -1, SHOWN_REJECTIONS + 1)
         progress.rejections.extend(rejection for _, rejection in rejections[: progress.rejected])
-        return _answer(batch_id, progress)
+        return await self._final(tenant, batch_id, progress)
 
     async def cancel(self, caller: Caller, batch_id: BatchId) -> bool:
         """Withdraws what is not yet sent; False if the caller has no such batch."""

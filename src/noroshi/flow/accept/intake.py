@@ -87,28 +87,29 @@ class Intake:
 
     async def keep(self, batch: NewBatch) -> tuple[Earlier | None, Progress]:
         """Answers once the batch is durable and decided, or undecided after two seconds. With `Earlier` nothing
-        was kept: the progress is then that of the winner, if it is being decided here at this moment."""
+        was kept; a winner that is being decided here at this moment has then been waited for."""
         waiting = self._enqueue(batch)
         earlier = await waiting.kept
-        if earlier is not None:
-            racing = self._undecided.get(earlier.batch_id)
-            if racing is not None:
-                await self._wait(racing[0].decided)
-            return earlier, Progress(0)
-        if waiting.decided.done():
-            return None, waiting.decided.result()
-        await self._wait(waiting.decided)
-        if waiting.decided.done():
-            return None, waiting.decided.result()
-        _, progress = self._undecided.pop(batch.head.batch_id)
-        waiting.decided.set_result(progress)
-        return None, progress
+        if earlier is None:
+            return None, await self._decision(waiting)
+        racing = self._undecided.get(earlier.batch_id)
+        if racing is not None:
+            await self._decision(racing[0])
+        return earlier, Progress(0)
 
-    async def _wait(self, decided: "asyncio.Future[Progress]") -> None:
-        timer = asyncio.ensure_future(self._clock.sleep(ANSWER_WAIT))
-        either: list[asyncio.Future[Progress] | asyncio.Future[None]] = [decided, timer]
-        await asyncio.wait(either, return_when=asyncio.FIRST_COMPLETED)
-        timer.cancel()
+    async def _decision(self, waiting: _Waiting) -> Progress:
+        """How far the batch is decided after two seconds at most. The first to give up ends the wait for all who
+        race for the key: they must hear the same."""
+        decided = waiting.decided
+        if not decided.done():
+            timer = asyncio.ensure_future(self._clock.sleep(ANSWER_WAIT))
+            either: list[asyncio.Future[Progress] | asyncio.Future[None]] = [decided, timer]
+            await asyncio.wait(either, return_when=asyncio.FIRST_COMPLETED)
+            timer.cancel()
+        if not decided.done():
+            _, so_far = self._undecided.pop(waiting.batch.head.batch_id)
+            decided.set_result(so_far)
+        return decided.result()
 
     def _enqueue(self, batch: NewBatch) -> _Waiting:
         if self._is_stopping:
@@ -174,7 +175,7 @@ class Intake:
         if turn.lanes:
             self._announce(turn.lanes)
         self._next_due_at = turn.next_due_at
-        if self._arrived or (turn.has_more and not self._is_stopping):
+        if self._arrived or turn.has_more or self._is_stopping:
             self._wake.set()
 
     def _size_slice(self, turn: Turn, seconds: float) -> None:

@@ -49,7 +49,8 @@ def prepare(
     expires_at = _instant(request.expires_at, "expires_at")
     is_scheduled = scheduled_at is not None and scheduled_at > now
     due_at = scheduled_at if is_scheduled and scheduled_at is not None else now
-    if expires_at is not None and expires_at <= due_at:
+    # Compared with what the caller says, not with now: a call repeated later must not be refused for its age.
+    if expires_at is not None and scheduled_at is not None and expires_at <= scheduled_at:
         raise ProblemError("bad_field", "it would expire before it is sent", field="expires_at")
     head = BatchHead(
         tenant=caller.tenant,

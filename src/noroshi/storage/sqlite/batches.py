@@ -1,7 +1,7 @@
 """SqliteBatches: keeps batches and has them decided slice by slice, one turn of the writer each."""
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from datetime import timedelta
 from typing import Any
 
@@ -26,6 +26,7 @@ from noroshi.storage.sqlite.writer import Turn, Writer, as_instant
 KEY_LIFE = timedelta(hours=24)
 _OPEN_BATCHES_A_TURN = 32
 _KNOWN_RECIPIENT_LISTS = 64
+_SHOWN_REJECTIONS = 101
 
 _encode = msgspec.json.Encoder().encode
 _decode_strings = msgspec.json.Decoder(list[str]).decode
@@ -93,6 +94,11 @@ def read_head(row: Row) -> BatchHead:
     )
 
 
+def _read_progress(row: Row) -> Progress:
+    """How far a batch is decided, from the columns after its head."""
+    return Progress(row[13], row[16], row[17], _decode_counts(row[18]), [], bool(row[12]))
+
+
 class SqliteBatches:
     """Implements ports/batches.py."""
 
@@ -142,8 +148,7 @@ class SqliteBatches:
         found: list[_Open] = []
         for row in turn.rows("open_batches", turn.now, _OPEN_BATCHES_A_TURN):
             head = read_head(row)
-            progress = Progress(row[13], row[16], row[17], _decode_counts(row[18]), [], bool(row[12]))
-            found.append(_Open(head, self._recipients_of(turn, head), row[15], progress))
+            found.append(_Open(head, self._recipients_of(turn, head), row[15], _read_progress(row)))
         return found
 
     def _recipients_of(self, turn: Turn, head: BatchHead) -> list[str]:
@@ -179,8 +184,7 @@ class SqliteBatches:
         row = await self._readers.read(lambda reader: reader.one("find_batch", tenant, batch_id))
         if row is None:
             return None
-        progress = Progress(row[13], row[16], row[17], _decode_counts(row[18]), [], bool(row[12]))
-        return BatchView(read_head(row), progress, msgspec.json.decode(row[20]), as_instant(row[19]), row[21])
+        return BatchView(read_head(row), _read_progress(row), msgspec.json.decode(row[20]), as_instant(row[19]), row[21])
 
     async def counts(self, tenant: TenantId, batch_id: BatchId) -> StatusCounts | None:
         def read(reader: Statements) -> StatusCounts | None:
@@ -202,8 +206,22 @@ class SqliteBatches:
         rows = await self._readers.read(lambda reader: reader.rows("list_rejections", tenant, batch_id, after, limit))
         return [(position, Rejection(user_id, code)) for position, user_id, code in rows]
 
-    async def remember_answer(self, tenant: TenantId, batch_id: BatchId, answer: bytes) -> None:
-        await self._writer.turn("answer", lambda turn: turn.run("remember_answer", answer, tenant, batch_id))
+    async def remember_answer(
+        self, tenant: TenantId, batch_id: BatchId, encode: Callable[[Progress], bytes]
+    ) -> bytes | None:
+        def work(turn: Turn) -> bytes | None:
+            row = turn.one("find_batch", tenant, batch_id)
+            if row is None or row[21] is not None:
+                return None if row is None else bytes(row[21])
+            rejections = turn.rows("list_rejections", tenant, batch_id, -1, _SHOWN_REJECTIONS)
+            progress = _read_progress(row)
+            progress.rejections.extend(Rejection(user_id, code) for _, user_id, code in rejections)
+            answer = encode(progress)
+            if progress.undecided:
+                turn.run("remember_answer", answer, tenant, batch_id)
+            return answer
+
+        return await self._writer.turn("answer", work)
 
     async def begin_cancel(self, tenant: TenantId, batch_id: BatchId) -> bool:
         def work(turn: Turn) -> bool:

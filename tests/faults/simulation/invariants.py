@@ -1,0 +1,352 @@
+"""The invariants (RELIABILITY 4.1): what was asked, what is in the store and what the provider took go in; every
+statement that does not hold comes out."""
+
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from datetime import timedelta
+
+import apsw
+from msgspec import Struct
+
+from noroshi.domain.categories import OnUnknown
+from noroshi.domain.channels import CHANNELS
+from noroshi.domain.deliveries import DeliveryKey
+from noroshi.domain.ids import show
+from noroshi.domain.instants import Instant, plus
+from noroshi.domain.limits import limit_for
+from noroshi.domain.priorities import URGENT
+from noroshi.domain.quiet_hours import quiet_until
+from noroshi.domain.reasons import Reason
+from noroshi.domain.records import PauseKind
+from noroshi.domain.states import TERMINAL, TRANSITIONS, Status
+from tests.faults.simulation.asks import Ask
+from tests.faults.simulation.callers import PausedSpan
+from tests.faults.simulation.facts import BatchFacts, Facts, NotificationFacts
+from tests.faults.simulation.population import PEOPLE
+from tests.faults.simulation.provider import BUSY, Provider, Taking
+from tests.faults.simulation.site import CATEGORIES
+
+MOST_CLAIMS = 7
+_HOUR = timedelta(hours=1)
+_DAY = timedelta(days=1)
+_CONTENT_WINDOW = timedelta(minutes=5)
+_PAUSE_TAKES = timedelta(seconds=5)
+_USED_UP = frozenset({BUSY, "TIMEOUT", "PROVIDER_ERROR", "NO_ANSWER"})
+"""Codes that end a delivery only once its tries are used up."""
+
+
+class Violation(Struct, frozen=True):
+    invariant: str
+    text: str
+
+
+class Evidence(Struct):
+    """Everything there is to judge. `forgiven`: claims that were taken away while their holder lived (W9).
+    `paced`: the lives in which one process alone kept the pace."""
+
+    facts: Facts
+    asks: Sequence[Ask]
+    provider: Provider
+    forgiven: Counter[DeliveryKey]
+    per_second: int | None
+    paced: set[int]
+    paused: Sequence[PausedSpan]
+
+
+ORPHANS: Mapping[str, str] = {
+    "waits to be sent, but has no delivery": """SELECT n.notification_id FROM notifications n
+        WHERE n.status IN (30, 50) AND NOT EXISTS (
+            SELECT 1 FROM deliveries d WHERE d.notification_id = n.notification_id)""",
+    "is scheduled, but nothing will release it": """SELECT n.notification_id FROM notifications n
+        WHERE n.status = 20 AND NOT EXISTS (SELECT 1 FROM holds h WHERE h.notification_id = n.notification_id)""",
+    "is held, but not scheduled": """SELECT h.notification_id FROM holds h WHERE NOT EXISTS (
+            SELECT 1 FROM notifications n WHERE n.notification_id = h.notification_id AND n.status = 20)""",
+    "has a delivery, but ended without success": """SELECT d.notification_id FROM deliveries d WHERE NOT EXISTS (
+            SELECT 1 FROM notifications n WHERE n.notification_id = d.notification_id AND n.status <= 60)""",
+}
+
+
+def orphans(keeper: apsw.Connection) -> list[Violation]:
+    """I1 at any moment: whatever is not finished has the row that will carry it on."""
+    return [
+        Violation("I1", f"{show(raw)} {what}") for what, query in ORPHANS.items() for (raw,) in keeper.execute(query)
+    ]
+
+
+def broken_invariants(evidence: Evidence) -> list[Violation]:
+    return [
+        Violation(name, text) for name, checks in _CHECKS.items() for check in checks for text in check(evidence)
+    ]
+
+
+# I1: nothing is lost
+
+
+def _is_finished(evidence: Evidence) -> Iterator[str]:
+    for what, count in evidence.facts.left.items():
+        if count:
+            yield f"{count} {what} are left after the drain"
+    for one in evidence.facts.notifications.values():
+        if one.status not in TERMINAL:
+            yield f"{_name(one)} stayed {one.status.name}"
+
+
+def _are_sums_right(evidence: Evidence) -> Iterator[str]:
+    rows = Counter(one.batch.batch_id for one in evidence.facts.notifications.values())
+    if evidence.facts.strays:
+        yield f"{len(evidence.facts.strays)} notifications belong to no batch"
+    for batch in evidence.facts.batches.values():
+        if batch.accepted + batch.rejected != batch.total and not batch.is_cancelled:
+            yield f"{batch.name}: {batch.accepted} accepted + {batch.rejected} rejected of {batch.total}"
+        if sum(batch.reasons.values()) != batch.rejected or batch.rejections != batch.rejected:
+            yield f"{batch.name}: {batch.rejected} rejected, for {batch.reasons}, in {batch.rejections} rows"
+        known = sum(user_id in PEOPLE for user_id in batch.user_ids[: batch.decided])
+        if rows[batch.batch_id] != known * len(batch.channels):
+            wanted = known * len(batch.channels)
+            yield f"{batch.name}: {rows[batch.batch_id]} notifications where {wanted} were decided"
+
+
+# I2: the ledger explains
+
+
+def _is_explained(evidence: Evidence) -> Iterator[str]:
+    dead = Counter(letter.key.notification_id for letter in evidence.facts.dead_letters)
+    for one in evidence.facts.notifications.values():
+        match one.status:
+            case Status.SENT:
+                if not one.noted("sent") or not evidence.facts.message_ids[one.notification_id]:
+                    yield f"{_name(one)} is SENT without its record or message id"
+            case Status.SUPPRESSED:
+                if one.reason is None or not any(n.detail.get("code") == one.reason for n in one.noted("suppressed")):
+                    yield f"{_name(one)} is SUPPRESSED {one.reason}, which nothing explains"
+            case Status.CANCELLED:
+                if not one.noted("cancelled") or not one.batch.is_cancelled:
+                    yield f"{_name(one)} is CANCELLED, which nothing explains"
+            case Status.DEAD_LETTERED:
+                if one.reason is None or not one.noted("dead_lettered"):
+                    yield f"{_name(one)} is DEAD_LETTERED {one.reason}, which nothing explains"
+                if not dead[one.notification_id] and not one.noted("discarded"):
+                    yield f"{_name(one)} is DEAD_LETTERED, but has no dead letter"
+
+
+def _are_duplicates_owned(evidence: Evidence) -> Iterator[str]:
+    """What was left out as a duplicate has an original that was there first (DESIGN 5.5)."""
+    originals: dict[tuple[str, str, int], list[NotificationFacts]] = {}
+    for one in evidence.facts.notifications.values():
+        if one.reason != Reason.DUPLICATE:
+            originals.setdefault((one.user_id, one.channel, one.content_hash), []).append(one)
+    for one in evidence.facts.notifications.values():
+        if one.reason == Reason.DUPLICATE:
+            candidates = originals.get((one.user_id, one.channel, one.content_hash), [])
+            if not any(other.batch is not one.batch and _stood(other, one.at) for other in candidates):
+                yield f"{_name(one)} was left out as a duplicate of nothing"
+
+
+def _stood(original: NotificationFacts, at: Instant) -> bool:
+    """Whether it may have owned its content then: it was decided within the window before, if only to wait."""
+    times = [original.at, *(noted.at for noted in original.noted("deferred"))]
+    return any(plus(at, -_CONTENT_WINDOW) < time <= at for time in times)
+
+
+def _are_tries_counted(evidence: Evidence) -> Iterator[str]:
+    """A dead letter's tries are the attempts that failed, and all that the policy allows were made (N6.1)."""
+    for letter in evidence.facts.dead_letters:
+        one = evidence.facts.notifications.get(letter.key.notification_id)
+        if one is None or letter.code == Reason.TEMPLATE_MISSING:
+            continue
+        failed = 0
+        for noted in one.trail:
+            if noted.kind == "replayed":
+                failed = 0
+            elif noted.endpoint == letter.key.endpoint_id:
+                failed += noted.kind == "failed" or (noted.kind == "dead_lettered" and "started_at" in noted.detail)
+        if failed != letter.tries:
+            yield f"{_name(one)}: a dead letter of {letter.tries} tries, but {failed} failed"
+        category = CATEGORIES.named(letter.category)
+        allowed = category.tries or CHANNELS[letter.channel].retry.retries + 1
+        if letter.code in _USED_UP and category.on_unknown is not OnUnknown.GIVE_UP and letter.tries != allowed:
+            yield f"{_name(one)}: given up after {letter.tries} of {allowed} tries"
+
+
+# I3: duplicates
+
+
+def _are_copies_excused(evidence: Evidence) -> Iterator[str]:
+    """Exactly: a second copy needs a first whose answer was lost, by a crash, by the network, or with its claim."""
+    by_key: dict[DeliveryKey, list[Taking]] = {}
+    for taking in evidence.provider.takings:
+        by_key.setdefault(taking.attempt.key, []).append(taking)
+    for key, takings in by_key.items():
+        unexcused = sum(not taking.is_excused for taking in takings) - evidence.forgiven[key]
+        if unexcused > 1:
+            yield f"{_at(key)} was taken {len(takings)} times, {unexcused} of them with nothing to excuse it"
+
+
+def _is_give_up_kept(evidence: Evidence) -> Iterator[str]:
+    """A one-time code whose fate is unknown is never sent again, unless a person asks for it."""
+    takings = Counter(
+        taking.attempt.key
+        for taking in evidence.provider.takings
+        if CATEGORIES.named(taking.attempt.category).on_unknown is OnUnknown.GIVE_UP
+    )
+    for key, count in takings.items():
+        one = evidence.facts.notifications.get(key.notification_id)
+        replayed = 0 if one is None else len(one.noted("replayed"))
+        if count > 1 + replayed:
+            yield f"{_at(key)}, to be given up when in doubt, was taken {count} times"
+
+
+# I4, I5
+
+
+def _is_asked_for(evidence: Evidence) -> Iterator[str]:
+    for handed in evidence.provider.handed:
+        attempt = handed.attempt
+        if attempt.expires_at is not None and attempt.expires_at <= handed.at:
+            yield f"{_at(attempt.key)} was handed over after it had expired"
+        kind = CHANNELS[attempt.lane.channel]
+        allowed = CATEGORIES.named(attempt.category).tries or kind.retry.retries + 1
+        if attempt.number > allowed:
+            yield f"{_at(attempt.key)} was tried for the {attempt.number}th time, {allowed} are allowed"
+        if attempt.lane.channel == "email" and attempt.address != f"{attempt.recipient.user_id}@example.org":
+            yield f"{_at(attempt.key)} was sent to somebody else"
+
+
+def _is_idempotent(evidence: Evidence) -> Iterator[str]:
+    kept: dict[str, list[BatchFacts]] = {}
+    for batch in evidence.facts.batches.values():
+        kept.setdefault(batch.name, []).append(batch)
+    for ask in evidence.asks:
+        batches = kept.pop(ask.name, [])
+        if len(batches) > (1 if ask.key is not None else ask.calls):
+            yield f"{ask.name}: {ask.calls} calls with one key made {len(batches)} batches"
+        if len(set(ask.batch_ids)) > 1:
+            yield f"{ask.name}: one key was answered with {len(set(ask.batch_ids))} batches"
+        if ask.key is not None and len(ask.answers) > 1:
+            yield f"{ask.name}: {len(ask.answers)} calls with one key were accepted"
+        if ask.refused and batches:
+            yield f"{ask.name}: refused as {ask.refused}, and yet kept"
+        yield from _are_answers_equal(ask)
+    for name in kept:
+        yield f"{name}: a batch that nobody asked for"
+
+
+def _are_answers_equal(ask: Ask) -> Iterator[str]:
+    """N4.2: the 409 shows the first answer, always the same one."""
+    shown = [*({name: getattr(a, name) for name in _SUMS} for a in ask.answers), *map(_sums, ask.replays)]
+    if any(sums != shown[0] for sums in shown):
+        yield f"{ask.name}: the same call was answered differently: {shown}"
+
+
+_SUMS = ("batch_id", "status", "total_recipients", "accepted", "rejected", "undecided")
+
+
+def _sums(first: object) -> dict[str, object]:
+    assert isinstance(first, dict), "a replay without the first answer"
+    return {name: first[name] for name in _SUMS}
+
+
+# I6: one-way states
+
+
+def _are_transitions_legal(evidence: Evidence) -> Iterator[str]:
+    for raw, before, after in evidence.facts.transitions:
+        allowed = TRANSITIONS[before]
+        if Status.SENDING in allowed:  # shown while a delivery is leased, never stored
+            allowed |= TRANSITIONS[Status.SENDING]
+        if after not in allowed:
+            yield f"{show(raw)} went from {before.name} to {after.name}"
+
+
+# I9: limits, rests and quiet hours
+
+
+def _are_limits_kept(evidence: Evidence) -> Iterator[str]:
+    counted: dict[tuple[str, str], list[NotificationFacts]] = {}
+    for one in evidence.facts.notifications.values():
+        if one.standing == 2:
+            counted.setdefault((one.user_id, one.channel), []).append(one)
+    for (user_id, channel), rows in counted.items():
+        own = PEOPLE[user_id].preferences.frequency_limit.get(channel)
+        limits = {row.notification_id: limit_for(channel, row.batch.priority, own) for row in rows}
+        rows.sort(key=lambda row: (row.at, getattr(limits[row.notification_id], "per_hour", 0)))
+        for place, row in enumerate(rows):
+            limit = limits[row.notification_id]
+            for span, most in ((_HOUR, limit.per_hour), (_DAY, limit.per_day)) if limit else ():
+                had = sum(plus(row.at, -span) < other.at for other in rows[: place + 1])
+                if had > most:
+                    yield f"{user_id} got {had} on {channel} within {span}, {most} are allowed"
+
+
+def _are_quiet_hours_kept(evidence: Evidence) -> Iterator[str]:
+    for one in evidence.facts.notifications.values():
+        wishes = PEOPLE[one.user_id].preferences.quiet_hours if one.user_id in PEOPLE else None
+        if wishes is None or one.standing == 0 or one.batch.priority in URGENT or one.status is Status.SCHEDULED:
+            continue
+        if quiet_until(wishes, "UTC", one.at) is not None:
+            yield f"{_name(one)} was queued in the quiet hours of {one.user_id}"
+
+
+def _are_rests_kept(evidence: Evidence) -> Iterator[str]:
+    for rest in evidence.provider.rests:
+        broken = [h for h in evidence.provider.handed if h.account == rest.account and rest.begins < h.at < rest.ends]
+        if broken:
+            yield f"{len(broken)} messages reached {rest.account} while it had asked to be left alone"
+
+
+def _is_pace_kept(evidence: Evidence) -> Iterator[str]:
+    if evidence.per_second is None:
+        return
+    for life in evidence.paced:
+        times = sorted(h.at for h in evidence.provider.handed if h.account == "beta" and h.life == life)
+        for place, first in enumerate(times):
+            within = sum(time < first + 1_000_000 for time in times[place:])
+            if within > evidence.per_second:
+                yield f"{within} messages in a second where {evidence.per_second} are allowed"
+                break
+
+
+def _are_pauses_kept(evidence: Evidence) -> Iterator[str]:
+    for pause in evidence.paused:
+        begins = plus(pause.begins, _PAUSE_TAKES)
+        for handed in evidence.provider.handed:
+            named = {
+                PauseKind.EVERYTHING: None,
+                PauseKind.ACCOUNT: handed.account,
+                PauseKind.CHANNEL: handed.attempt.lane.channel,
+                PauseKind.CATEGORY: handed.attempt.category,
+            }
+            if begins < handed.at < pause.ends and named[pause.kind] == pause.name:
+                yield f"{_at(handed.attempt.key)} was sent while {pause.kind} {pause.name or ''} was paused"
+
+
+# W27
+
+
+def _is_poison_given_up(evidence: Evidence) -> Iterator[str]:
+    for key, crashes in evidence.provider.poison_crashes.items():
+        one = evidence.facts.notifications.get(key.notification_id)
+        replayed = 0 if one is None else len(one.noted("replayed"))
+        if crashes > MOST_CLAIMS * (1 + replayed):
+            yield f"{_at(key)} ended the process {crashes} times"
+
+
+_CHECKS: Mapping[str, Sequence[Callable[[Evidence], Iterable[str]]]] = {
+    "I1": (_is_finished, _are_sums_right),
+    "I2": (_is_explained, _are_duplicates_owned, _are_tries_counted),
+    "I3": (_are_copies_excused, _is_give_up_kept),
+    "I4": (_is_asked_for,),
+    "I5": (_is_idempotent,),
+    "I6": (_are_transitions_legal,),
+    "I9": (_are_limits_kept, _are_quiet_hours_kept, _are_rests_kept, _is_pace_kept),
+    "N4.7": (_are_pauses_kept,),
+    "W27": (_is_poison_given_up,),
+}
+
+
+def _name(one: NotificationFacts) -> str:
+    return f"{one.batch.name} {one.user_id} {one.channel} ({show(one.notification_id)[-6:]})"
+
+
+def _at(key: DeliveryKey) -> str:
+    return f"{show(key.notification_id)}/{key.endpoint_id}"
