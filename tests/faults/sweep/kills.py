@@ -22,10 +22,10 @@ from tests.faults.sweep.workloads import CODES
 from tests.stand_ins.ledger_provider.wire import Conduct
 
 _REPLAYED = 409
-_CALLERS = 16
-_RECIPIENTS = 5
-_LEAD = (0.005, 0.040)
-"""How long before the kill the second half of a life's requests begins: about one commit."""
+_CALLERS = 8
+_RECIPIENTS = 2
+_LEAD = (0.010, 0.070)
+"""How long before the kill the second half of a life's requests begins: it takes a few commits."""
 
 _FLIGHTS_A_WORKER = 2
 """One being settled while the next is being sent."""
@@ -67,14 +67,20 @@ class Plan(Struct, frozen=True):
 
 
 class Kill(Struct):
-    """`unanswered` are the requests that were waiting and got no answer any more; `kept` those among them that turn
-    out to have been committed."""
+    """`answered`: of the requests that came last, those answered before the kill; `unanswered` are those that were
+    waiting and got no answer any more; `kept` those among them that turn out to have been committed."""
 
     at: Instant
     after: float
+    answered: int
     in_flight: int = 0
     unanswered: int = 0
     kept: int = 0
+
+    @property
+    def is_amid_commits(self) -> bool:
+        """A commit group was left unanswered: the server had begun to answer this very stream, or had committed."""
+        return self.unanswered > 0 and self.answered + self.kept > 0
 
 
 class _Scene(Struct):
@@ -97,10 +103,10 @@ async def kill_under_load(trial: Trial, plan: Plan, seconds: float = 600) -> lis
         callers.begin(next(portions))
         lead = chance.uniform(*_LEAD)
         await asyncio.sleep(max(chance.uniform(*plan.lifetime) - lead, 0))
-        callers.begin(next(portions))
+        stream = callers.begin(next(portions))
         await asyncio.sleep(lead)
-        waiting = callers.waiting()
-        kill = Kill(now(), time.monotonic() - ready_at)
+        waiting, answered = callers.waiting(), sum(posted.batch_id is not None for posted in stream.values())
+        kill = Kill(now(), time.monotonic() - ready_at, answered)
         trial.noroshi.kill()
         kill.in_flight = (await asyncio.to_thread(trial.note_crash, "kill -9", kill.at)).in_flight
         scenes.append(_Scene(kill, waiting))
@@ -120,11 +126,12 @@ class _Callers:
         self._loads: list[Load] = []
         self._tasks: list[asyncio.Task[None]] = []
 
-    def begin(self, bodies: dict[str, dict[str, Any]]) -> None:
+    def begin(self, bodies: dict[str, dict[str, Any]]) -> dict[str, Posted]:
         load = Load(self._trial.noroshi.url, self._trial.seeded.api_key, bodies, _CALLERS)
         self._trial.posted |= load.posted
         self._loads.append(load)
         self._tasks.append(asyncio.create_task(load.run(self._seconds)))
+        return load.posted
 
     def waiting(self) -> list[tuple[Posted, int]]:
         found = [load.posted[key] for load in self._loads for key in load.waiting]
