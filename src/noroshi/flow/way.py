@@ -12,6 +12,7 @@ from noroshi.domain.categories import Categories
 from noroshi.domain.ids import BatchId
 from noroshi.domain.instants import Instant, plus
 from noroshi.domain.lanes import Lane
+from noroshi.domain.problems import ProblemError
 from noroshi.domain.requests import AcceptedAnswer, Caller, NotificationRequest
 from noroshi.domain.states import Status
 from noroshi.flow.accept.desk import AcceptDesk
@@ -134,7 +135,11 @@ class Way:
             await asyncio.wait((self._tidying,))
 
     async def accept(self, caller: Caller, request: NotificationRequest, key_header: str | None) -> AcceptedAnswer:
-        return await self.desk.accept(caller, request, key_header)
+        try:
+            return await self.desk.accept(caller, request, key_header)
+        except ProblemError as problem:
+            self._parts.meter.count("accept_refused_total", code=problem.kind.code)
+            raise
 
     async def cancel(self, caller: Caller, batch_id: BatchId) -> int | None:
         """How many notifications of the batch are withdrawn; None: the caller has no such batch."""
