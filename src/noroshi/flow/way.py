@@ -106,9 +106,7 @@ class Way:
             max_waiting=parts.max_waiting,
             max_unfinished=parts.max_unfinished,
         )
-        self.desk = AcceptDesk(
-            self.intake, parts.batches, self.templates, clock, parts.dice, meter, frozenset(parts.served)
-        )
+        self.desk = AcceptDesk(self.intake, parts.batches, self.templates, clock, parts.dice, frozenset(parts.served))
         self._closing = asyncio.Event()
         self._tidying: asyncio.Task[None] | None = None
         self._asides: set[asyncio.Task[None]] = set()
