@@ -288,7 +288,7 @@ class Rest(Struct, frozen=True):
     was_restarted_in_time: bool
 
 
-REAL_WAIT = timedelta(seconds=8)
+REAL_WAIT = timedelta(seconds=12)
 
 
 def be_limited(folder: Path, seeded: Seeded, conduct: Conduct, plants: list[str] | None = None) -> Rest:
