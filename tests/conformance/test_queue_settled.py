@@ -148,6 +148,16 @@ async def test_a_push_is_sent_at_the_first_device_that_takes_it(ground: Ground) 
     assert len(await ground.letters()) == 2
 
 
+async def test_the_time_of_the_first_success_stands(ground: Ground) -> None:  # N1.10
+    batch_id = await ground.accept(JIRO, channels=["push"])
+    first = ground.now
+    for claim in (await ground.take(PUSH)).claims:
+        await ground.settle(claim, Verdict.SENT)
+        ground.clock.move(SECOND)
+    view = await ground.view(batch_id)
+    assert (view.sent_at, view.retry_count) == (first, 0)
+
+
 async def test_a_push_is_dead_only_when_all_devices_have_ended(ground: Ground) -> None:  # N1.10
     batch_id = await ground.accept(JIRO, channels=["push"])
     claims = (await ground.take(PUSH)).claims

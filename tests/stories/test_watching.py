@@ -17,6 +17,8 @@ WANTED = (
     "notification_batches_created_total",
     "notification_batch_size_bucket",
     "notification_rate_limited_total",
+    "accept_refused_total",
+    "accept_waiting_calls",
     "notification_template_not_found_total",
     "notification_render_errors_total",
     "notification_alerts_total",
@@ -40,6 +42,7 @@ def test_after_some_traffic_every_metric_that_applies_is_there(world: World) -> 
         world.tell(HANAKO, channels=["email"], data={"n": number})
     world.tell(TARO, template_id="picky")
     world.tell(TARO, channels=["in_app"], priority="critical")
+    world.ask(TARO, template_id="never-written")
     pause = world.post("/api/v1/pauses", {"kind": "everything"})
     world.tell(TARO, channels=["email"], data={"n": 7})
     world.advance(timedelta(seconds=30))
@@ -52,6 +55,7 @@ def test_after_some_traffic_every_metric_that_applies_is_there(world: World) -> 
     assert world.metric("notification_sent_total", channel="email", priority="normal", status="sent") == 4
     assert world.metric("notification_delivery_latency_count", channel="email") == 4
     assert world.metric("notification_queue_depth") == 0
+    assert world.metric("accept_refused_total", code="unknown_template") == 1
 
 
 @with_rounds
