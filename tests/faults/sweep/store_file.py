@@ -1,7 +1,8 @@
 """The store as it lies on the disk: a data folder goes in, what its file says comes out, without touching it."""
 
 import contextlib
-from collections.abc import Iterator
+import time
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -21,6 +22,7 @@ _ENDED = """
     ), 0)) FROM notifications n"""
 _CAUGHT = "SELECT tenant, notification_id, user_id, channel, caught_at, subject, title, body FROM caught"
 _UNFINISHED = "SELECT (SELECT count(*) FROM deliveries), (SELECT count(*) FROM batches WHERE state IN (0, 2))"
+_LOOK_EVERY = 0.0005
 
 
 def read_ended(connection: apsw.Connection) -> list[Ended]:
@@ -66,16 +68,21 @@ class StoreFile:
             return connection.execute(question, parameters).fetchall()
 
     @contextlib.contextmanager
-    def held(self) -> Iterator[bool]:
-        """The write lock, if it is free: the product's next commit waits until this is left."""
+    def held_when(self, question: str, is_over: Callable[[], bool]) -> Iterator[bool]:
+        """The write lock, from the moment the answer is not 0: the product's next commit waits until this is left.
+        False if it is over before that."""
         with self._connected(apsw.SQLITE_OPEN_READWRITE) as connection:
-            try:
-                connection.execute("BEGIN IMMEDIATE")
-            except apsw.BusyError:
-                yield False
-                return
-            yield True
-            connection.execute("ROLLBACK")
+            is_held = False
+            while not (is_held or is_over()):
+                with contextlib.suppress(apsw.BusyError):
+                    connection.execute("BEGIN IMMEDIATE")
+                    is_held = bool(connection.execute(question).get)
+                    if not is_held:
+                        connection.execute("ROLLBACK")
+                        time.sleep(_LOOK_EVERY)
+            yield is_held
+            if is_held:
+                connection.execute("ROLLBACK")
 
     @contextlib.contextmanager
     def _connected(self, flags: int) -> Iterator[apsw.Connection]:
