@@ -56,8 +56,9 @@ def last_id_of(batch_id: BatchId) -> NotificationId:
 
 
 def show(raw: bytes) -> str:
-    """An id as people see it."""
-    return str(UUID(bytes=raw))
+    """An id as people see it: as a UUID is written, without the cost of making one."""
+    digits = raw.hex()
+    return f"{digits[:8]}-{digits[8:12]}-{digits[12:16]}-{digits[16:20]}-{digits[20:]}"
 
 
 def read(text: str) -> bytes | None:

@@ -39,35 +39,30 @@ from noroshi.domain.templates import TemplateChoice, choose
 _NO_WISHES = Preferences()
 _NO_USAGE = Usage(0, 0, Instant(0), Instant(0))
 _THE_USER = (EndpointId(0),)
+_MOST_SORTS = 1000
 
 
-class Plan:
-    """What holds for every recipient of one batch, worked out once a slice."""
+class Sort:
+    """What holds for every batch of one category, priority and set of channels, worked out once."""
 
-    __slots__ = (
-        *("batch", "category", "choices", "expires_at", "is_critical", "is_on", "is_required", "is_urgent"),
-        *("kinds", "lanes", "lineage", "picks"),
-    )
+    __slots__ = ("category", "is_critical", "is_on", "is_required", "is_urgent", "kinds", "lanes", "lineage")
 
     def __init__(
         self,
-        batch: BatchHead,
+        category: str,
+        priority: Priority,
+        channels: tuple[str, ...],
         categories: Categories,
         accounts: Mapping[str, str],
-        choices: Sequence[TemplateChoice],
     ) -> None:
-        self.batch = batch
-        self.lineage: list[Category] = categories.lineage(batch.category)
+        self.lineage: list[Category] = categories.lineage(category)
         self.category = self.lineage[0]
         self.is_required = any(category.is_required for category in self.lineage)
         self.is_on = all(category.is_on for category in self.lineage)
-        self.is_urgent = batch.priority in URGENT
-        self.is_critical = batch.priority is Priority.CRITICAL
-        self.kinds = [endpoint_kind(name) for name in batch.channels]
-        self.expires_at = _expiry(batch, self.category)
-        self.lanes = [Lane(name, accounts.get(name, "none"), batch.priority).name for name in batch.channels]
-        self.choices = choices
-        self.picks: dict[tuple[str, str], TemplateChoice | None] = {}
+        self.is_urgent = priority in URGENT
+        self.is_critical = priority is Priority.CRITICAL
+        self.kinds = [endpoint_kind(name) for name in channels]
+        self.lanes = [Lane(name, accounts.get(name, "none"), priority).name for name in channels]
 
     def wants(self, wishes: Preferences) -> bool:
         """Whether the person has the category on: a parent that is off turns its children off."""
@@ -86,11 +81,33 @@ class Plan:
             by_category[category.name].get(channel, True) for category in self.lineage if category.name in by_category
         )
 
+
+class Picks:
+    """Which version of one template each channel and locale of the slice gets."""
+
+    __slots__ = ("_choices", "_chosen")
+
+    def __init__(self, choices: Sequence[TemplateChoice]) -> None:
+        self._choices = choices
+        self._chosen: dict[tuple[str, str], TemplateChoice | None] = {}
+
     def template_for(self, channel: str, locale: str) -> TemplateChoice | None:
         key = (channel, locale)
-        if key not in self.picks:
-            self.picks[key] = choose(self.choices, channel, locale)
-        return self.picks[key]
+        if key not in self._chosen:
+            self._chosen[key] = choose(self._choices, channel, locale)
+        return self._chosen[key]
+
+
+class Plan:
+    """One batch of a slice: its sort, its expiry and its templates."""
+
+    __slots__ = ("batch", "expires_at", "picks", "sort")
+
+    def __init__(self, batch: BatchHead, sort: Sort, picks: Picks) -> None:
+        self.batch = batch
+        self.sort = sort
+        self.expires_at = _expiry(batch, sort.category)
+        self.picks = picks
 
 
 def _expiry(batch: BatchHead, category: Category) -> Instant | None:
@@ -107,18 +124,31 @@ class Addresser:
         self._categories = categories
         self._accounts = accounts
         self._default_locale = default_locale
+        self._sorts: dict[tuple[str, Priority, tuple[str, ...]], Sort] = {}
 
     def decide(self, facts: SliceFacts) -> SliceChanges:
         slice_ = _Slice(facts, self._default_locale)
         plans: dict[bytes, Plan] = {}
+        picks: dict[tuple[TenantId, str], Picks] = {}
         for candidate in facts.candidates:
             batch = candidate.batch
             plan = plans.get(batch.batch_id)
             if plan is None:
-                choices = facts.templates.get((batch.tenant, batch.template_id), ())
-                plan = plans[batch.batch_id] = Plan(batch, self._categories, self._accounts, choices)
+                template = (batch.tenant, batch.template_id)
+                if template not in picks:
+                    picks[template] = Picks(facts.templates.get(template, ()))
+                plan = plans[batch.batch_id] = Plan(batch, self._sort(batch), picks[template])
             slice_.decide(plan, candidate)
         return slice_.changes
+
+    def _sort(self, batch: BatchHead) -> Sort:
+        key = (batch.category, batch.priority, batch.channels)
+        found = self._sorts.get(key)
+        if found is None:
+            if len(self._sorts) >= _MOST_SORTS:
+                self._sorts.clear()
+            found = self._sorts[key] = Sort(*key, self._categories, self._accounts)
+        return found
 
 
 class _Slice:
@@ -153,14 +183,14 @@ class _Slice:
         if person is None:
             return self._suppress(plan, candidate, this, channel, Reason.UNKNOWN_USER)
         wishes = person.preferences or _NO_WISHES
-        if not plan.wants(wishes):
+        if not plan.sort.wants(wishes):
             return self._suppress(plan, candidate, this, channel, Reason.CATEGORY_OFF)
-        if not plan.wants_on(wishes, channel):
+        if not plan.sort.wants_on(wishes, channel):
             return self._suppress(plan, candidate, this, channel, Reason.CHANNEL_OFF)
-        endpoints, missing = _usable(person, channel, plan.kinds[number])
+        endpoints, missing = _usable(person, channel, plan.sort.kinds[number])
         if missing is not None:
             return self._suppress(plan, candidate, this, channel, missing)
-        template = plan.template_for(channel, person.locale or self._default_locale)
+        template = plan.picks.template_for(channel, person.locale or self._default_locale)
         if template is None:
             return self._dead_letter(plan, candidate, this, number)
         if plan.expires_at is not None and plan.expires_at <= self._now:
@@ -168,7 +198,7 @@ class _Slice:
         content = (batch.tenant, candidate.user_id, channel, batch.content_hash)
         if this in self._facts.duplicates or content in self._contents:
             return self._suppress(plan, candidate, this, channel, Reason.DUPLICATE)
-        if not plan.is_urgent:
+        if not plan.sort.is_urgent:
             until = quiet_until(wishes.quiet_hours, person.timezone, self._now)
             if until is not None:
                 self._contents.add(content)
@@ -176,7 +206,7 @@ class _Slice:
                 return None
         over = self._over_limit(plan, candidate, wishes, channel)
         if over is not None:
-            if plan.category.over_limit is OverLimit.SUPPRESS:
+            if plan.sort.category.over_limit is OverLimit.SUPPRESS:
                 return self._suppress(plan, candidate, this, channel, Reason.RATE_LIMITED)
             self._contents.add(content)
             self._hold(plan, candidate, this, channel, over, HoldReason.RATE_LIMITED)
@@ -186,7 +216,7 @@ class _Slice:
         return None
 
     def _over_limit(self, plan: Plan, candidate: Candidate, wishes: Preferences, channel: str) -> Instant | None:
-        if plan.is_critical:
+        if plan.sort.is_critical:
             return None
         limit = limit_for(channel, plan.batch.priority, wishes.frequency_limit.get(channel))
         key = (plan.batch.tenant, candidate.user_id, channel)
@@ -211,7 +241,7 @@ class _Slice:
         template: TemplateChoice,
     ) -> None:
         batch, changes, now = plan.batch, self.changes, self._now
-        standing = Standing.KEPT if plan.is_critical else Standing.COUNTED
+        standing = Standing.KEPT if plan.sort.is_critical else Standing.COUNTED
         channel = batch.channels[number]
         self._put(plan, candidate, this, channel, Status.QUEUED, None, standing, template.row)
         is_released = candidate.held_channel is not None
@@ -221,7 +251,7 @@ class _Slice:
                     batch.tenant,
                     this,
                     endpoint,
-                    plan.lanes[number],
+                    plan.sort.lanes[number],
                     now,
                     candidate.user_id,
                     batch.category,
@@ -270,7 +300,7 @@ class _Slice:
                 batch.tenant,
                 this,
                 EndpointId(0),
-                plan.lanes[number],
+                plan.sort.lanes[number],
                 candidate.user_id,
                 batch.category,
                 None,
