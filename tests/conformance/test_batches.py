@@ -322,7 +322,7 @@ async def test_a_hold_of_someone_erased_meanwhile_ends_as_unknown_user(ground: G
 
 async def test_another_tenants_batch_is_not_found(ground: Ground) -> None:
     batch_id = await ground.accept(HANAKO)
-    await ground.store.batches.remember_answer(ELSEWHERE, batch_id, b"{}")
+    await ground.store.batches.remember_answer(ELSEWHERE, batch_id, lambda _progress: b"{}")
     assert await ground.store.batches.find(ELSEWHERE, batch_id) is None
     assert await ground.store.batches.counts(ELSEWHERE, batch_id) is None
     assert await ground.store.batches.rejections(ELSEWHERE, batch_id, -1, 10) == []

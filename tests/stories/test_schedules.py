@@ -107,6 +107,11 @@ def test_what_expires_before_it_can_be_sent_is_suppressed(world: World) -> None:
     assert world.caught() == []
 
 
+def test_what_has_expired_before_it_came_is_rejected_as_expired(world: World) -> None:  # N4.1
+    answer = world.ask(HANAKO, channels=["email"], expires_at=world.after(-SECOND))
+    assert (answer["accepted"], answer["reasons"]) == (0, {"expired": 1})
+
+
 def test_up_to_its_expiry_it_is_sent(world: World) -> None:
     pause = world.post("/api/v1/pauses", {"kind": "channel", "name": "email"})
     batch_id = world.tell(HANAKO, channels=["email"], expires_at=world.after(MINUTE))
