@@ -126,7 +126,7 @@ def ratio_row(
         if worst_p99_ms is not None:
             row.bar += f", p99 < {worst_p99_ms:g} ms"
             if median(pair.ours.p99_ms or 0.0 for pair in pairs) >= worst_p99_ms:
-                row.verdict = "MISSED (p99)"
+                row.verdict = "MISSED" if row.verdict == "MISSED" else "MISSED (p99)"
     row.verdict = refusal([pair.limit.rate for pair in pairs]) or row.verdict
     return row
 

@@ -15,6 +15,7 @@ from noroshi.domain.categories import Categories
 from noroshi.domain.ids import DEFAULT_TENANT, BatchId
 from noroshi.domain.instants import plus
 from noroshi.domain.misbehaviour import Misbehaviour
+from noroshi.domain.problems import ProblemError
 from noroshi.domain.records import ApiKey, KeyScope
 from noroshi.domain.requests import AcceptedAnswer, Caller, NotificationRequest
 from noroshi.flow.accept.gate import Gate
@@ -24,6 +25,7 @@ from noroshi.flow.send.parts import Parts
 from noroshi.flow.send.registry import RegistryError, Roll, call_roll
 from noroshi.flow.way import Way, WayParts
 from noroshi.machine import logs
+from noroshi.machine.ballast import LOOK_AGAIN_AFTER, Ballast
 from noroshi.machine.clock import SystemClock
 from noroshi.machine.crash_points import EnvCrashPoints, NoCrashPoints
 from noroshi.machine.dice import SystemDice
@@ -41,6 +43,9 @@ from noroshi.storage.sqlite.store import SqliteStore, open_inline_store, open_st
 
 Minting = Callable[[str, Sequence[KeyScope], int | None, timedelta | None], tuple[str, ApiKey]]
 """(name, scopes, calls a minute, life) in; the key to show once, and what the store keeps of it, out."""
+
+
+_DISK_IS_FULL = "the disk is full: what was accepted is being finished, and nothing more is accepted"
 
 
 class DataLockedError(RuntimeError):
@@ -85,7 +90,7 @@ class LiveRenderer(Renderer, Protocol):
 
 
 class Machine(Struct, frozen=True):
-    """What a Noroshi runs on: the system's own parts in service, others in virtual time."""
+    """What a Noroshi runs on: the system's own parts in service, others (and no ballast) in virtual time."""
 
     clock: Clock
     dice: Dice
@@ -93,6 +98,7 @@ class Machine(Struct, frozen=True):
     crash_points: CrashPoints
     renderer: LiveRenderer
     secrets: Secrets
+    ballast: Ballast | None = None
 
     @property
     def sealer(self) -> AesSealer:
@@ -118,6 +124,7 @@ class Noroshi:
         self._meter = machine.meter
         self._roll = roll
         self._lock = lock
+        self._ballast = machine.ballast
         self._minting = _minting(machine.clock, machine.dice, machine.secrets)
         self._is_dev = is_dev
         self._is_running = False
@@ -144,16 +151,26 @@ class Noroshi:
         self._is_running = True
 
     async def stop(self) -> None:
+        """Finishes what is under way; if the disk has failed there is nothing to wait for, since nothing could be
+        recorded: the next start judges what was left (W29)."""
         self._is_running = False
-        await self._way.stop()
+        if not self.is_broken:
+            await self._way.stop()
         await self.renderer.stop()
         self._store.close()
+        if self._ballast is not None:
+            self._ballast.let_go()
         self._lock.release()
 
     async def accept(
         self, caller: Caller, request: NotificationRequest, idempotency_key_header: str | None
     ) -> AcceptedAnswer:
+        if self._is_disk_full():
+            raise ProblemError("store_unavailable", _DISK_IS_FULL, retry_after=LOOK_AGAIN_AFTER)
         return await self._way.accept(caller, request, idempotency_key_header)
+
+    def _is_disk_full(self) -> bool:
+        return self._ballast is not None and self._ballast.is_short
 
     async def cancel(self, caller: Caller, batch_id: BatchId) -> int | None:
         return await self._way.cancel(caller, batch_id)
@@ -181,6 +198,8 @@ class Noroshi:
         problems = [] if self._is_running else ["the server is starting or stopping"]
         if self.is_broken:
             problems.append("the disk failed under a commit: nothing more is accepted")
+        if self._is_disk_full():
+            problems.append(_DISK_IS_FULL)
         return problems
 
     def notes(self) -> list[str]:
@@ -210,13 +229,16 @@ def set_up_logs(level: str, form: str) -> None:
 def open_noroshi(settings: Settings, *, is_dev: bool, on_broken: Callable[[], None]) -> Noroshi:
     """Everything joined, nothing started. Raises DataLockedError if another process serves the folder."""
     lock = DataLock(settings.data)
+    clock = SystemClock()
+    ballast = Ballast(settings.store_path.parent, clock)
     machine = Machine(
-        clock=SystemClock(),
+        clock=clock,
         dice=SystemDice(),
         meter=PrometheusMeter(),
         crash_points=_crash_points(settings),
         renderer=ChildRenderer(),
         secrets=load_secrets(settings.data, settings.secret_key),
+        ballast=ballast,
     )
 
     def broken() -> None:
@@ -230,6 +252,7 @@ def open_noroshi(settings: Settings, *, is_dev: bool, on_broken: Callable[[], No
         meter=machine.meter,
         crash_points=machine.crash_points,
         on_broken=broken,
+        on_full=ballast.let_go,
     )
     noroshi = join(settings, machine, store, lock, is_dev=is_dev)
     return noroshi

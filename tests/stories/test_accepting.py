@@ -72,7 +72,11 @@ def test_ten_thousand_recipients_are_accepted_in_one_request(world: World) -> No
         ({"priority": "urgent"}, "bad_field", "priority"),
         ({"scheduled_at": "2026-03-02T09:00:00"}, "bad_field", "scheduled_at"),
         ({"scheduled_at": "tomorrow"}, "bad_field", "scheduled_at"),
-        ({"expires_at": "2026-03-02T08:00:00"}, "bad_field", "expires_at"),
+        (
+            {"scheduled_at": "2027-03-02T08:00:00+00:00", "expires_at": "2027-03-02T07:00:00+00:00"},
+            "bad_field",
+            "expires_at",
+        ),
         ({"strategy": "best_one"}, "strategy_not_supported", "strategy"),
         ({"to": "x@example.com"}, "unknown_field", "to"),
         ({"data": {"a": "\u0000"}}, "bad_field", "data.a"),

@@ -56,7 +56,7 @@ PROBLEMS: dict[str, ProblemKind] = {
             "store_unavailable",
             503,
             "The store cannot commit.",
-            "Free disk space or mend the disk; nothing was accepted.",
+            "Free disk space or mend the disk, then send it again with the same idempotency key.",
         ),
     )
 }

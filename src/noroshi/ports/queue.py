@@ -13,7 +13,8 @@ from noroshi.domain.records import Alert
 class Queue(Protocol):
     async def take(self, lane: Lane, limit: int, lease: timedelta, paused_categories: frozenset[str]) -> Taken:
         """Claims up to `limit` due deliveries of the lane, oldest due first; one that was claimed twice without
-        an outcome comes alone. Deliveries of paused categories are set aside, not claimed."""
+        an outcome comes alone, and not while another such one is claimed in any lane. Deliveries of paused
+        categories are set aside, not claimed."""
         ...
 
     async def settle(self, settlements: Sequence[Settlement], alerts: Sequence[Alert] = ()) -> Settled:

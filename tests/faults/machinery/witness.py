@@ -177,14 +177,16 @@ class WitnessedStore:
         ]
         if back:
             await self.store.queue.settle(back)
-        for seen in self.witness.deliveries.values():
-            seen.is_doubtful = False
+        # Whatever became of these was in order, and nobody can tell any more what it should be now.
+        doubtful = [key for key, seen in self.witness.deliveries.items() if seen.is_doubtful]
+        for key in doubtful:
+            del self.witness.deliveries[key]
 
-    async def accept(self) -> None:
+    async def accept(self, filler: str = "", recipients: int | None = None) -> None:
         number = self._chance.getrandbits(60)
         batch_id = new_batch_id(_CLOCK.now() // 1000, number)
-        users = self._chance.sample(range(PEOPLE + 1), self._chance.randint(1, 5))
-        turn = await self.store.batches.keep([_batch(batch_id, number, users)], 100, self._decide)
+        users = self._chance.sample(range(PEOPLE + 1), recipients or self._chance.randint(1, 5))
+        turn = await self.store.batches.keep([_batch(batch_id, number, users, filler)], 100, self._decide)
         self.witness.batches[batch_id] = len(users)
         assert turn.progress[batch_id].undecided == 0
 
@@ -212,7 +214,7 @@ class WitnessedStore:
         seen.end = settlement.verdict if settlement.verdict in _ENDS else None
 
 
-def _batch(batch_id: BatchId, number: int, users: list[int]) -> NewBatch:
+def _batch(batch_id: BatchId, number: int, users: list[int], filler: str) -> NewBatch:
     """One of the people is nobody: a recipient can be rejected."""
     now = _CLOCK.now()
     head = BatchHead(
@@ -233,7 +235,7 @@ def _batch(batch_id: BatchId, number: int, users: list[int]) -> NewBatch:
         head=head,
         user_ids=[f"user-{user}" for user in users],
         repeated=(),
-        data=msgspec.json.encode({"number": number, "filler": "x" * (number % 2000)}),
+        data=msgspec.json.encode({"number": number, "filler": filler or "x" * (number % 2000)}),
         idempotency_key=f"key-{number}",
         fingerprint=b"print",
     )

@@ -12,7 +12,6 @@ from noroshi.flow.accept.prepare import choose_key, prepare
 from noroshi.ports.batches import Batches
 from noroshi.ports.clock import Clock
 from noroshi.ports.dice import Dice
-from noroshi.ports.meter import Meter
 from noroshi.ports.templates import Templates
 
 SHOWN_REJECTIONS = 100
@@ -32,7 +31,6 @@ class AcceptDesk:
         templates: Templates,
         clock: Clock,
         dice: Dice,
-        meter: Meter,
         served: frozenset[str],
     ) -> None:
         self._intake = intake
@@ -40,18 +38,10 @@ class AcceptDesk:
         self._templates = templates
         self._clock = clock
         self._dice = dice
-        self._meter = meter
         self._served = served
 
     async def accept(self, caller: Caller, request: NotificationRequest, key_header: str | None) -> AcceptedAnswer:
         """Answers 202's body after the commit; raises ProblemError, and then nothing is stored."""
-        try:
-            return await self._accept(caller, request, key_header)
-        except ProblemError as problem:
-            self._meter.count("accept_refused_total", code=problem.kind.code)
-            raise
-
-    async def _accept(self, caller: Caller, request: NotificationRequest, key_header: str | None) -> AcceptedAnswer:
         key = choose_key(request, key_header)
         channels = await self._templates.channels(caller.tenant, request.template_id)
         batch = prepare(caller, request, key, channels, self._served, self._clock.now(), self._dice)

@@ -185,9 +185,8 @@ class SqliteBatches:
         row = await self._readers.read(lambda reader: reader.one("find_batch", tenant, batch_id))
         if row is None:
             return None
-        return BatchView(
-            read_head(row), _read_progress(row), msgspec.json.decode(row[20]), as_instant(row[19]), row[21]
-        )
+        data = msgspec.json.decode(row[20])
+        return BatchView(read_head(row), _read_progress(row), data, as_instant(row[19]), row[21])
 
     async def counts(self, tenant: TenantId, batch_id: BatchId) -> StatusCounts | None:
         def read(reader: Statements) -> StatusCounts | None:

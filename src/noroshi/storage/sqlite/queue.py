@@ -176,7 +176,7 @@ def _claim(
     rows = turn.rows("ready_deliveries", lane.name, turn.now, limit + 1)
     aside = [row for row in rows[:limit] if row[6] in paused_categories]
     turn.run_many("set_delivery_aside", [row[:3] for row in aside])
-    chosen = _alone_if_suspect([row for row in rows[:limit] if row[6] not in paused_categories])
+    chosen = _alone_if_suspect(turn, [row for row in rows[:limit] if row[6] not in paused_categories])
     first = turn.next_number(len(chosen))
     held = [_Held(row, first + n) for n, row in enumerate(chosen)]
     turn.run_many("claim_delivery", [(until, h.fence, *h.row[:3]) for h in held])
@@ -185,10 +185,16 @@ def _claim(
     return held, until, None if following is None else Instant(following[0]), has_more
 
 
-def _alone_if_suspect(rows: list[Row]) -> list[Row]:
+def _alone_if_suspect(turn: Turn, rows: list[Row]) -> list[Row]:
+    """A suspect comes alone, and only while no other is claimed in any lane: if the process dies, one alone has to
+    answer for it. Else an innocent one beside it would be counted, and at last given up, with it."""
     for index, row in enumerate(rows):
         if row[3] >= LONE_FROM:
-            return rows[:index] or [row]
+            if index:
+                return rows[:index]
+            if turn.one("held_suspect", turn.now, LONE_FROM) is None:
+                return [row]
+            return [row for row in rows if row[3] < LONE_FROM]
     return rows
 
 

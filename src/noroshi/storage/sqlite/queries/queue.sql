@@ -8,6 +8,10 @@ FROM deliveries WHERE lane = ? AND state = 0 AND due_at <= ? ORDER BY due_at LIM
 UPDATE deliveries SET state = 1, due_at = ?, fence = ?, claims = claims + 1
 WHERE tenant = ? AND notification_id = ? AND endpoint_id = ?;
 
+-- name: held_suspect
+-- Whether some delivery is under a lease that had been claimed that often without an outcome.
+SELECT 1 FROM deliveries WHERE state = 1 AND due_at > ? AND claims > ? LIMIT 1;
+
 -- name: set_delivery_aside
 -- A pause of its category keeps the delivery out of the lane.
 UPDATE deliveries SET state = 2 WHERE tenant = ? AND notification_id = ? AND endpoint_id = ?;

@@ -1,0 +1,218 @@
+"""F21: a message that kills whoever touches it is given up after a few lives, and everyone else gets theirs."""
+
+import asyncio
+import contextlib
+import http.client
+import random
+import time
+from collections.abc import Iterator
+from datetime import timedelta
+from pathlib import Path
+
+import pytest
+
+from noroshi.domain.categories import Categories
+from noroshi.domain.deliveries import Settlement, Verdict
+from noroshi.domain.ids import DEFAULT_TENANT
+from noroshi.domain.records import DeadLetterFilter
+from noroshi.flow.dispatch.judge import MOST_CLAIMS
+from noroshi.flow.dispatch.settling import Settler
+from noroshi.flow.dispatch.sweeper import Sweeper
+from noroshi.machine.clock import SystemClock
+from noroshi.machine.crash_points import DIED
+from noroshi.machine.meter import NullMeter
+from noroshi.storage.sqlite.sql import SQL
+from tests.faults.machinery.caller import TEMPLATE, Caller
+from tests.faults.machinery.processes import NotReadyError, ServedNoroshi
+from tests.faults.machinery.report import publish
+from tests.faults.machinery.witness import LANE, Witness, WitnessedStore
+from tests.stand_ins.deadly_channel import FACTORY, NOTES_VARIABLE, POISON
+
+OTHERS = 20
+IN_COMPANY = 2
+ALONE = 5
+"""DESIGN 5.3: claimed alone from the third claim on, given up after five of these."""
+
+MOST_LIVES = 30
+POISONED = 3
+BOMB = "{% if user.name %}{{ 'a'|indent(number) }}{% endif %}hello"
+
+CLOCK = SystemClock()
+ROWS: list[str] = []
+
+
+@pytest.fixture(scope="module", autouse=True)
+def report() -> Iterator[None]:
+    yield
+    publish("poison", "\n".join(["| what | what came of it |", "|---|---|", *ROWS]))
+
+
+# lives in this process, each ending where a message kills it
+
+
+async def live(path: Path) -> tuple[int, bool]:
+    """One life: what the last one left is rescued, then lanes are worked. How many it sent, and whether it died."""
+    life = WitnessedStore(path, Witness(), random.Random(0))
+    queue = life.store.queue
+    sweeper = Sweeper(
+        clock=CLOCK,
+        meter=NullMeter(),
+        queue=queue,
+        settler=Settler(CLOCK, NullMeter(), queue, asyncio.Event()),
+        categories=Categories(()),
+        served=frozenset({(LANE.channel, LANE.account)}),
+        announce=lambda _lanes: None,
+        paused_categories=frozenset,
+    )
+    await sweeper.rescue_all()
+    sent = 0
+    try:
+        while claims := (await queue.take(LANE, 100, timedelta(minutes=1), frozenset())).claims:
+            if any(claim.data["filler"] == POISON for claim in claims):
+                return sent, True
+            sent += len(claims)
+            await queue.settle([Settlement(c.key, c.fence, Verdict.SENT, CLOCK.now(), CLOCK.now()) for c in claims])
+        return sent, False
+    finally:
+        life.store.close()
+
+
+async def lives_until_quiet(path: Path) -> tuple[list[int], list[str]]:
+    """What each life sent before it died, the last one before it had nothing more to do; and the dead letters."""
+    life = WitnessedStore(path, Witness(), random.Random("poison"))
+    await life.people()
+    for number in range(OTHERS):
+        await life.accept(POISON if number in range(POISONED) else "", recipients=1)
+    life.store.close()
+    sent_by_life: list[int] = []
+    for _ in range(MOST_LIVES):
+        sent, has_died = await live(path)
+        sent_by_life.append(sent)
+        if not has_died:
+            break
+    after = WitnessedStore(path, Witness(), random.Random(0))
+    letters = await after.store.dead_letters.list_dead_letters(DEFAULT_TENANT, DeadLetterFilter(), None, 100)
+    after.store.close()
+    return sent_by_life, [letter.code for letter in letters]
+
+
+async def test_each_poisonous_message_costs_no_more_than_its_claims(tmp_path: Path) -> None:
+    # W27: several of them, in one lane
+    (*deaths, _), codes = await lives_until_quiet(tmp_path / "noroshi.db")
+    assert codes == ["poison"] * POISONED
+    assert MOST_CLAIMS == IN_COMPANY + ALONE
+    assert len(deaths) == IN_COMPANY + ALONE * POISONED
+
+
+async def test_control_claims_that_are_not_counted_kill_for_ever(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setitem(SQL, "claim_delivery", SQL["claim_delivery"].replace("claims + 1", "claims"))
+    sent_by_life, codes = await lives_until_quiet(tmp_path / "noroshi.db")
+    assert (len(sent_by_life), codes) == (MOST_LIVES, [])
+
+
+async def test_of_two_suspects_one_at_a_time_is_claimed(tmp_path: Path) -> None:
+    # W27: whoever is in flight when the process dies is counted, so no innocent suspect may be
+    life = WitnessedStore(tmp_path / "noroshi.db", Witness(), random.Random("two"))
+    queue = life.store.queue
+    await life.people()
+    for _ in range(2):
+        await life.accept("old", recipients=1)
+    for _ in range(IN_COMPANY):
+        claims = (await queue.take(LANE, 100, timedelta(minutes=1), frozenset())).claims
+        assert len(claims) == 2
+        await queue.settle(
+            [Settlement(c.key, c.fence, Verdict.RESEND, CLOCK.now(), due_at=CLOCK.now()) for c in claims]
+        )
+    await life.accept("new", recipients=1)
+    taken = [await queue.take(LANE, 100, timedelta(minutes=1), frozenset()) for _ in range(3)]
+    assert [[claim.data["filler"] for claim in one.claims] for one in taken] == [["old"], ["new"], []]
+    assert taken[2].has_more
+    [first] = taken[0].claims
+    await queue.settle([Settlement(first.key, first.fence, Verdict.SENT, CLOCK.now(), CLOCK.now())])
+    assert len((await queue.take(LANE, 100, timedelta(minutes=1), frozenset())).claims) == 1
+    life.store.close()
+
+
+# a real server
+
+
+def test_a_message_that_kills_the_server_is_given_up_and_the_others_arrive(tmp_path: Path) -> None:
+    # F21, W27, I1, I3
+    notes = tmp_path / "notes"
+    environment = {"NOROSHI_CHANNELS": FACTORY, NOTES_VARIABLE: str(notes)}
+    with ServedNoroshi(tmp_path / "data", environment) as noroshi:
+        key = noroshi.create_key()
+        noroshi.start()
+        caller = Caller(noroshi.url, key)
+        caller.seed(OTHERS)
+        assert caller.call("PUT", f"/api/v1/users/{POISON}", {}).status == 200
+        users = [f"user-{number}" for number in range(OTHERS)]
+        accepted = caller.notify(1, POISON, *users)
+        deaths = lives_of(noroshi, caller)
+        batch_id = accepted.fields["batch_id"]
+        assert settle(caller, batch_id) == {POISON: "DEAD_LETTERED"} | dict.fromkeys(users, "SENT")
+        [letter] = caller.call("GET", "/api/v1/dead-letters").fields["items"]
+        assert noroshi.stop() == 0
+    lines = notes.read_text().splitlines()
+    companies = [int(line.split()[1]) for line in lines if line.startswith("died")]
+    ROWS.append(
+        f"| one message of {OTHERS + 1} kills the server at every send | it died {deaths} times, then the message was "
+        f"dead-lettered `{letter['code']}`; {OTHERS} others sent once |"
+    )
+    assert (letter["user_id"], letter["code"]) == (POISON, "poison")
+    assert deaths == IN_COMPANY + ALONE
+    assert companies[IN_COMPANY:] == [1] * ALONE
+    assert sorted(line for line in lines if line.startswith("took")) == sorted(f"took {user}" for user in users)
+
+
+def lives_of(noroshi: ServedNoroshi, caller: Caller) -> int:
+    """Starts it again whenever it has died; how often it did until something was given up."""
+    for deaths in range(MOST_LIVES):
+        while noroshi.is_alive:
+            with contextlib.suppress(OSError, http.client.HTTPException):
+                if caller.call("GET", "/api/v1/dead-letters").fields.get("items"):
+                    return deaths
+            time.sleep(0.05)
+        if noroshi.is_running:
+            assert noroshi.wait() == DIED
+        with contextlib.suppress(NotReadyError):  # it may die before it is ready
+            noroshi.start()
+    raise AssertionError("it died for ever")
+
+
+def settle(caller: Caller, batch_id: str, seconds: float = 20) -> dict[str, str]:
+    """The statuses once all are final."""
+    deadline = time.monotonic() + seconds
+    while True:
+        statuses = caller.statuses(batch_id)
+        if set(statuses.values()) <= {"SENT", "DEAD_LETTERED"}:
+            return statuses
+        assert time.monotonic() < deadline, statuses
+        time.sleep(0.05)
+
+
+def test_a_template_that_explodes_for_one_person_costs_nobody_else_anything(tmp_path: Path) -> None:
+    # F21: the rendering child dies, not the server
+    with ServedNoroshi(tmp_path / "data", {"NOROSHI_CATCHER": "on"}) as noroshi:
+        key = noroshi.create_key()
+        noroshi.start()
+        caller = Caller(noroshi.url, key)
+        caller.seed(OTHERS)
+        caller.call("PUT", "/api/v1/users/user-0", {"name": "with a name"})
+        stored = caller.call(
+            "POST", f"/api/v1/templates/{TEMPLATE}", {"channel": "in_app", "locale": "ja", "body": BOMB}
+        )
+        assert stored.status == 201, stored
+        users = [f"user-{number}" for number in range(OTHERS)]
+        batch_id = caller.notify(500_000_000, *users).fields["batch_id"]
+        statuses = settle(caller, batch_id)
+        [letter] = caller.call("GET", "/api/v1/dead-letters").fields["items"]
+        assert noroshi.stop() == 0
+    ROWS.append(
+        f"| a template runs out of memory for one of {OTHERS} | that one dead-lettered `{letter['code']}` at once, "
+        f"{OTHERS - 1} sent, the server lived on |"
+    )
+    assert statuses == {"user-0": "DEAD_LETTERED"} | dict.fromkeys(users[1:], "SENT")
+    assert letter["code"] == "render_error"

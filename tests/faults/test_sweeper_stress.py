@@ -1,0 +1,97 @@
+"""F26: ten thousand leases that nobody here may touch do not hide the one behind them."""
+
+import asyncio
+import random
+from datetime import timedelta
+from pathlib import Path
+
+import apsw
+import pytest
+
+from noroshi.domain.categories import Categories
+from noroshi.flow.dispatch.settling import Settler
+from noroshi.flow.dispatch.sweeper import PAGE, Sweeper
+from noroshi.machine.clock import SystemClock
+from noroshi.machine.meter import NullMeter
+from noroshi.ports.queue import Queue
+from tests.faults.machinery.witness import LANE, Witness, WitnessedStore
+
+HOPELESS = 10_000
+SWEEPS = 2
+
+CLOCK = SystemClock()
+
+
+class FirstPageQueue:
+    """The queue as a sweeper sees it that stops at its first page: what was found in the wild (River #1318)."""
+
+    def __init__(self, queue: Queue) -> None:
+        self._queue = queue
+
+    def __getattr__(self, name: str) -> object:
+        return getattr(self._queue, name)
+
+    async def expired(self, after: object, limit: int, *, is_start: bool) -> object:
+        return [] if after is not None else await self._queue.expired(None, limit, is_start=is_start)
+
+
+@pytest.fixture
+async def life(tmp_path: Path) -> WitnessedStore:
+    """A store in which one delivery of ours waits behind ten thousand of an account that is gone."""
+    path = tmp_path / "noroshi.db"
+    life = WitnessedStore(path, Witness(), random.Random("sweeper"))
+    await life.people()
+    await life.accept()
+    taken = await life.store.queue.take(LANE, 1, timedelta(seconds=1), frozenset())
+    assert len(taken.claims) == 1
+    connection = apsw.Connection(str(path))
+    connection.execute("UPDATE deliveries SET due_at = ? WHERE state = 1", (CLOCK.now() - 1,))
+    connection.execute("DELETE FROM deliveries WHERE state = 0")
+    connection.execute(
+        """WITH RECURSIVE numbers (value) AS (SELECT 1 UNION ALL SELECT value + 1 FROM numbers WHERE value < ?)
+        INSERT INTO deliveries (tenant, notification_id, endpoint_id, lane, state, due_at, user_id, category,
+            template_row, wanted_at, fence, claims)
+        SELECT tenant, randomblob(16), 0, 'in_app.retired.normal', 1, due_at - value, user_id, category,
+            template_row, wanted_at, fence, 1
+        FROM deliveries, numbers""",
+        (HOPELESS,),
+    )
+    connection.close()
+    return life
+
+
+def sweeper_of(life: WitnessedStore, queue: Queue) -> Sweeper:
+    return Sweeper(
+        clock=CLOCK,
+        meter=NullMeter(),
+        queue=queue,
+        settler=Settler(CLOCK, NullMeter(), queue, asyncio.Event()),
+        categories=Categories(()),
+        served=frozenset({(LANE.channel, LANE.account)}),
+        announce=lambda _lanes: None,
+        paused_categories=frozenset,
+    )
+
+
+async def is_rescued(life: WitnessedStore) -> bool:
+    return LANE in await life.store.queue.waiting()
+
+
+async def test_the_row_behind_ten_thousand_that_may_not_be_touched_is_rescued(life: WitnessedStore) -> None:
+    # F26, W10
+    sweeper = sweeper_of(life, life.store.queue)
+    assert HOPELESS > PAGE
+    assert not await is_rescued(life)
+    for _ in range(SWEEPS):
+        await sweeper.sweep()
+    assert await is_rescued(life)
+    assert await life.store.queue.unfinished() == HOPELESS + 1
+    life.store.close()
+
+
+async def test_control_a_sweeper_that_stops_at_its_first_page_never_finds_it(life: WitnessedStore) -> None:
+    sweeper = sweeper_of(life, FirstPageQueue(life.store.queue))  # type: ignore[arg-type]
+    for _ in range(SWEEPS):
+        await sweeper.sweep()
+    assert not await is_rescued(life)
+    life.store.close()
