@@ -32,11 +32,11 @@ endif
 test-full: check ## also the slow ones: the nightly and release columns
 	NOROSHI_TEST_FULL=1 $(PYTEST) -n 2 --dist loadgroup tests
 
-bench: $(VENV)/test.stamp ## the figures, side by side in one run
-	$(BIN)/python -m bench
+bench: $(VENV)/test.stamp ## the figures, side by side in one run; some of them: make bench B="B1 B2"
+	$(BIN)/python -m bench $(B)
 
 bench-full: $(VENV)/test.stamp ## the figures at full size
-	$(BIN)/python -m bench --full
+	$(BIN)/python -m bench --full $(B)
 
 simulate-mutants: $(VENV)/test.stamp ## plants known bugs one at a time; the simulator must find each
 	$(BIN)/python -m tests.faults.simulate_mutants

@@ -1,5 +1,6 @@
 """What every test run does: the same examples each time, and an honest last line about what was skipped."""
 
+import logging
 import os
 from collections import Counter
 from collections.abc import Generator
@@ -7,6 +8,7 @@ from typing import Any
 
 import hypothesis
 import pytest
+import structlog
 
 MISSING_SERVICE = "service missing: "
 """How a test says that it needs a server this machine lacks: `pytest.skip("service missing: postgres")`."""
@@ -17,6 +19,17 @@ ARE_SERVICES_REQUIRED = os.environ.get("NOROSHI_REQUIRE_SERVICES") == "1"
 hypothesis.settings.register_profile("gate", deadline=None, derandomize=True, database=None)
 hypothesis.settings.register_profile("full", deadline=None, max_examples=2_000, print_blob=True)
 hypothesis.settings.load_profile("full" if os.environ.get("NOROSHI_TEST_FULL") == "1" else "gate")
+
+
+@pytest.fixture(autouse=True)
+def _logs_as_they_were() -> Generator[None, None, None]:
+    """A test that sets up logs must not leave them to the next, whose captured stream is another."""
+    root = logging.getLogger()
+    handlers, level = root.handlers[:], root.level
+    yield
+    structlog.reset_defaults()
+    root.handlers[:] = handlers
+    root.setLevel(level)
 
 
 def _reason(report: Any) -> str:

@@ -5,9 +5,10 @@ import os
 from collections.abc import Callable, Sequence
 from datetime import timedelta
 from pathlib import Path
-from typing import TextIO
+from typing import Protocol, TextIO
 
 import apsw
+from msgspec import Struct
 
 from noroshi.domain import api_keys
 from noroshi.domain.categories import Categories
@@ -20,17 +21,22 @@ from noroshi.flow.accept.gate import Gate
 from noroshi.flow.dispatch.settings import DispatchSettings
 from noroshi.flow.send.catcher.channel import Catcher
 from noroshi.flow.send.parts import Parts
-from noroshi.flow.send.registry import Roll, call_roll
+from noroshi.flow.send.registry import RegistryError, Roll, call_roll
 from noroshi.flow.way import Way, WayParts
+from noroshi.machine import logs
 from noroshi.machine.clock import SystemClock
 from noroshi.machine.crash_points import EnvCrashPoints, NoCrashPoints
 from noroshi.machine.dice import SystemDice
 from noroshi.machine.meter import NullMeter, PrometheusMeter
 from noroshi.machine.rendering.renderer import ChildRenderer
 from noroshi.machine.sealing import AesSealer
-from noroshi.machine.secrets import Secrets, load_secrets
+from noroshi.machine.secrets import Secrets, SecretsError, load_secrets
+from noroshi.ports.clock import Clock
+from noroshi.ports.crash_points import CrashPoints
+from noroshi.ports.dice import Dice
+from noroshi.ports.renderer import Renderer
 from noroshi.settings import Settings
-from noroshi.storage.sqlite.connection import migrate, open_connection
+from noroshi.storage.sqlite.connection import NewerSchemaError, UnsafeLibraryError, migrate, open_connection
 from noroshi.storage.sqlite.store import SqliteStore, open_inline_store, open_store
 
 Minting = Callable[[str, Sequence[KeyScope], int | None, timedelta | None], tuple[str, ApiKey]]
@@ -39,6 +45,16 @@ Minting = Callable[[str, Sequence[KeyScope], int | None, timedelta | None], tupl
 
 class DataLockedError(RuntimeError):
     """Another process serves this data folder; the text says which."""
+
+
+START_ERRORS: tuple[type[Exception], ...] = (
+    DataLockedError,
+    NewerSchemaError,
+    RegistryError,
+    SecretsError,
+    UnsafeLibraryError,
+)
+"""What a person can mend before the next start: each says how in one line."""
 
 
 class DataLock:
@@ -62,36 +78,53 @@ class DataLock:
         self._file.close()
 
 
+class LiveRenderer(Renderer, Protocol):
+    async def start(self) -> None: ...
+
+    async def stop(self) -> None: ...
+
+
+class Machine(Struct, frozen=True):
+    """What a Noroshi runs on: the system's own parts in service, others in virtual time."""
+
+    clock: Clock
+    dice: Dice
+    meter: PrometheusMeter
+    crash_points: CrashPoints
+    renderer: LiveRenderer
+    secrets: Secrets
+
+    @property
+    def sealer(self) -> AesSealer:
+        return AesSealer(self.secrets.masters, self.secrets.blind_index)
+
+
 class Noroshi:
     """A whole system, to be started once and stopped once. It is the desk that the API talks to."""
 
     def __init__(
         self,
         *,
+        machine: Machine,
         store: SqliteStore,
         way: Way,
-        gate: Gate,
-        renderer: ChildRenderer,
-        meter: PrometheusMeter,
-        clock: SystemClock,
         categories: Categories,
         roll: Roll,
         lock: DataLock,
-        minting: Minting,
         is_dev: bool,
     ) -> None:
         self._store = store
         self._way = way
-        self._meter = meter
+        self._meter = machine.meter
         self._roll = roll
         self._lock = lock
-        self._minting = minting
+        self._minting = _minting(machine.clock, machine.dice, machine.secrets)
         self._is_dev = is_dev
         self._is_running = False
         self.is_broken = False
-        self.gate = gate
-        self.renderer = renderer
-        self.clock = clock
+        self.gate = Gate(store.keys, machine.secrets.pepper, machine.clock)
+        self.renderer = machine.renderer
+        self.clock = machine.clock
         self.categories = categories
         self.batches = store.batches
         self.people = store.people
@@ -169,13 +202,22 @@ class Noroshi:
         return await mint_key(self._store, self._minting, name, scopes, per_minute, expires_in)
 
 
+def set_up_logs(level: str, form: str) -> None:
+    """Before anything else starts: lines without any address, token or key."""
+    logs.set_up_logs(level, form)
+
+
 def open_noroshi(settings: Settings, *, is_dev: bool, on_broken: Callable[[], None]) -> Noroshi:
     """Everything joined, nothing started. Raises DataLockedError if another process serves the folder."""
     lock = DataLock(settings.data)
-    clock, dice, meter = SystemClock(), SystemDice(), PrometheusMeter()
-    secrets = load_secrets(settings.data, settings.secret_key)
-    crash_points = EnvCrashPoints(settings.crash_at) if settings.crash_at else NoCrashPoints()
-    sealer = AesSealer(secrets.masters, secrets.blind_index)
+    machine = Machine(
+        clock=SystemClock(),
+        dice=SystemDice(),
+        meter=PrometheusMeter(),
+        crash_points=_crash_points(settings),
+        renderer=ChildRenderer(),
+        secrets=load_secrets(settings.data, settings.secret_key),
+    )
 
     def broken() -> None:
         noroshi.is_broken = True
@@ -183,29 +225,34 @@ def open_noroshi(settings: Settings, *, is_dev: bool, on_broken: Callable[[], No
 
     store = open_store(
         str(settings.store_path),
-        sealer=sealer,
-        clock=clock,
-        meter=meter,
-        crash_points=crash_points,
+        sealer=machine.sealer,
+        clock=machine.clock,
+        meter=machine.meter,
+        crash_points=machine.crash_points,
         on_broken=broken,
     )
+    noroshi = join(settings, machine, store, lock, is_dev=is_dev)
+    return noroshi
+
+
+def join(settings: Settings, machine: Machine, store: SqliteStore, lock: DataLock, *, is_dev: bool) -> Noroshi:
+    """The flow over a store and a machine, whatever these are."""
     values = {**settings.values, "NOROSHI_CATCHER": "on" if is_dev or settings.catcher else "off"}
-    roll = call_roll(Parts(clock=clock, dice=dice, caught=store.caught, values=values))
-    renderer = ChildRenderer()
+    roll = call_roll(Parts(clock=machine.clock, dice=machine.dice, caught=store.caught, values=values))
     categories = Categories(settings.categories)
     way = Way(
         WayParts(
-            clock=clock,
-            dice=dice,
-            meter=meter,
-            crash_points=crash_points,
+            clock=machine.clock,
+            dice=machine.dice,
+            meter=machine.meter,
+            crash_points=machine.crash_points,
             batches=store.batches,
             queue=store.queue,
             accounts=store.accounts,
             pauses=store.pauses,
             templates=store.templates,
             history=store.history,
-            renderer=renderer,
+            renderer=machine.renderer,
             channels=roll.accounts,
             served=roll.served,
             categories=categories,
@@ -215,20 +262,7 @@ def open_noroshi(settings: Settings, *, is_dev: bool, on_broken: Callable[[], No
             max_unfinished=settings.max_unfinished,
         )
     )
-    noroshi = Noroshi(
-        store=store,
-        way=way,
-        gate=Gate(store.keys, secrets.pepper, clock),
-        renderer=renderer,
-        meter=meter,
-        clock=clock,
-        categories=categories,
-        roll=roll,
-        lock=lock,
-        minting=_minting(clock, dice, secrets),
-        is_dev=is_dev,
-    )
-    return noroshi
+    return Noroshi(machine=machine, store=store, way=way, categories=categories, roll=roll, lock=lock, is_dev=is_dev)
 
 
 class Back:
@@ -244,7 +278,7 @@ class Back:
             sealer=AesSealer(secrets.masters, secrets.blind_index),
             clock=clock,
             meter=NullMeter(),
-            crash_points=NoCrashPoints(),
+            crash_points=_crash_points(settings),
         )
         self._minting = _minting(clock, dice, secrets)
 
@@ -278,7 +312,11 @@ async def mint_key(
     return clear
 
 
-def _minting(clock: SystemClock, dice: SystemDice, secrets: Secrets) -> Minting:
+def _crash_points(settings: Settings) -> CrashPoints:
+    return EnvCrashPoints(settings.crash_at) if settings.crash_at else NoCrashPoints()
+
+
+def _minting(clock: Clock, dice: Dice, secrets: Secrets) -> Minting:
     def mint(
         name: str, scopes: Sequence[KeyScope], per_minute: int | None, expires_in: timedelta | None
     ) -> tuple[str, ApiKey]:

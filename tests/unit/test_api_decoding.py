@@ -169,19 +169,32 @@ async def test_a_number_beyond_the_stores_range_is_404() -> None:
     assert (await refused(None, f"/api/v1/dead-letters/{2**63}", "GET")).status == 404
 
 
-async def test_a_body_over_5_mb_is_refused_by_its_announced_length_unread() -> None:
+async def test_a_body_over_5_mb_is_refused_unread_to_who_asks_before_sending() -> None:
     client = Client(build_app(StubDesk()))
-    reply = await client.call("POST", SEND, b"{}", Content_Length="5000001")
+    reply = await client.call("POST", SEND, b"{}", Content_Length="5000001", Expect="100-continue")
     assert (reply.status, reply.json["code"]) == (413, "too_large")
     assert reply.headers["connection"] == "close"
     assert client.pieces_read == 0
 
 
-async def test_a_body_over_5_mb_without_a_length_is_refused_while_reading() -> None:
+@pytest.mark.parametrize(("headers", "read"), [({}, 26), ({"Content_Length": "100000000"}, 20)])
+async def test_of_a_body_over_5_mb_the_rest_is_read_for_a_while_so_that_the_answer_is_heard(
+    headers: dict[str, str], read: int
+) -> None:
     client = Client(build_app(StubDesk()))
-    reply = await client.call("POST", SEND, parts=[b" " * 1_000_000] * 100)
+    reply = await client.call("POST", SEND, parts=[b" " * 1_000_000] * 100, **headers)
     assert reply.status == 413
-    assert client.pieces_read == 6
+    assert client.pieces_read == read
+
+
+async def test_a_field_that_stands_there_twice_is_refused() -> None:
+    reply = await refused(b'{"user_ids": ["hanako"], "template_id": "welcome", "user_ids": ["taro"]}')
+    assert (reply.json["code"], reply.json["field"]) == ("bad_field", "user_ids")
+
+
+async def test_the_name_of_a_field_may_stand_in_the_data() -> None:
+    body = FINE | {"data": {"template_id": "welcome", "inner": {"user_ids": []}}}
+    assert (await Client(build_app(StubDesk())).call("POST", SEND, body)).status == 202
 
 
 async def test_a_body_of_exactly_5_mb_in_pieces_is_read() -> None:

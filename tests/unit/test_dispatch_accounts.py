@@ -121,6 +121,27 @@ async def test_nothing_is_sent_while_the_account_must_rest(outcome: Outcome, res
     await stage.stopped()
 
 
+async def test_a_batch_told_to_slow_down_is_one_failure_and_rests_no_longer_than_it_was_told() -> None:  # N6.4, F13
+    stage = await started(Stage())
+    stage.channel.answer = answering(Retry("SLOW_DOWN", after=seconds(1), scope=Scope.ACCOUNT))
+    await put(stage, *range(1, 11))
+    assert len(stage.channel.calls[0]) == 10
+    stage.channel.answer = None
+    await stage.clock.advance(seconds(1.5))
+    assert stage.queue.verdicts().count(Verdict.SENT) == 10
+    await stage.stopped()
+
+
+async def test_one_connection_lost_under_a_batch_is_one_failure() -> None:  # N6.4, F12
+    stage = await started(Stage())
+    stage.channel.answer = answering(Unknown())
+    await put(stage, *range(1, 11))
+    stage.channel.answer = None
+    await put(stage, 11)
+    assert [len(call) for call in stage.channel.calls] == [10, 1]
+    await stage.stopped()
+
+
 async def test_a_rest_outlives_a_restart() -> None:  # F13
     stage = Stage()
     stage.accounts.blocks["apns"] = plus(NOW, seconds(100))

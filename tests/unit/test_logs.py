@@ -53,9 +53,17 @@ def test_an_error_is_shown_by_class_and_place_and_not_by_its_text(stream: io.Str
     except ValueError:
         structlog.get_logger().exception("send failed")
     [line] = lines(stream)
-    assert line["error_type"] == "ValueError"
+    assert line["error"] == "ValueError"
     assert line["raised_at"].startswith("test_logs.py:")
     assert CANARY not in stream.getvalue()
+
+
+def test_an_error_given_as_text_is_dropped_and_as_a_class_name_kept(stream: io.StringIO) -> None:
+    # I12
+    set_up_logs("info", "json", stream)
+    structlog.get_logger().error("send failed", error=f"no such mailbox {CANARY}")
+    structlog.get_logger().error("send failed", error="TimeoutError")
+    assert [line.get("error") for line in lines(stream)] == [None, "TimeoutError"]
 
 
 def test_lines_of_other_libraries_come_out_without_their_values(stream: io.StringIO) -> None:

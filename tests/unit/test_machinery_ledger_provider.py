@@ -135,11 +135,31 @@ def test_a_hanging_provider_takes_nothing_and_the_cancelled_call_leaves_no_conne
         with pytest.raises(TimeoutError):
             await asyncio.wait_for(channel.send([attempt(0)]), 0.2)
         assert channel._idle == []
-        return await channel.send([attempt(1)])
+        try:
+            return await channel.send([attempt(1)])
+        finally:
+            channel.close()
 
     assert isinstance(asyncio.run(give_up())[0], Sent)
     assert [entry.key for entry in provider.taken()] == [attempt(1).key]
     assert len(provider.requests()) == 2
+
+
+def test_whoever_waits_until_the_provider_is_alone_sees_all_that_a_vanished_client_sent(
+    provider: LedgerProvider,
+) -> None:
+    provider.behave(Conduct(delay=timedelta(milliseconds=200)))
+
+    async def vanish() -> None:
+        sending = asyncio.create_task(LedgerChannel(provider.port).send([attempt()]))
+        await asyncio.sleep(0.05)
+        sending.cancel()
+        await asyncio.wait([sending])
+
+    asyncio.run(vanish())
+    assert provider.taken() == []
+    provider.await_alone()
+    assert [entry.key for entry in provider.taken()] == [attempt().key]
 
 
 def test_a_slow_provider_answers_later(provider: LedgerProvider) -> None:
@@ -237,7 +257,7 @@ def test_the_factory_reads_the_environment(monkeypatch: pytest.MonkeyPatch) -> N
     monkeypatch.setenv("LEDGER_PROVIDER_PORT", "4711")
     monkeypatch.setenv("LEDGER_PROVIDER_MAX_BATCH", "7")
     monkeypatch.setenv("LEDGER_PROVIDER_TIMEOUT", "0.5")
-    channel: Channel = factory()
+    channel: Channel = factory(None)
     assert (channel.account, channel.channels) == ("ledger", frozenset({"email", "sms"}))
     assert (channel.max_batch, channel.attempt_timeout) == (7, timedelta(milliseconds=500))
 

@@ -30,7 +30,8 @@ class Recipient(Struct, frozen=True):
 class Claim(Struct, frozen=True):
     """A delivery leased to us, with everything its composing and sending needs. `fence` rises with every
     claim; `claims` counts those without an outcome, this one included; `tries` the outcomes so far.
-    `data` is the batch's data; `address` is open (empty for endpoint 0)."""
+    `data` is the batch's data; `address` is open: the user id for endpoint 0, empty if there is nobody or nothing
+    left to send to."""
 
     key: DeliveryKey
     lane: Lane

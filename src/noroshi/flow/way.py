@@ -1,8 +1,9 @@
 """The way of a notification: the one place that knows the stages and their order."""
 
 import asyncio
-from collections.abc import Mapping
+from collections.abc import Coroutine, Mapping
 from datetime import timedelta
+from typing import Any
 
 import structlog
 from msgspec import Struct
@@ -98,12 +99,15 @@ class Way:
             parts.batches,
             Addresser(parts.categories, parts.served, parts.default_locale).decide,
             self._announce,
+            self._report_dead,
             clock,
             meter,
             max_waiting=parts.max_waiting,
             max_unfinished=parts.max_unfinished,
         )
-        self.desk = AcceptDesk(self.intake, parts.batches, self.templates, clock, parts.dice, frozenset(parts.served))
+        self.desk = AcceptDesk(
+            self.intake, parts.batches, self.templates, clock, parts.dice, meter, frozenset(parts.served)
+        )
         self._closing = asyncio.Event()
         self._tidying: asyncio.Task[None] | None = None
         self._asides: set[asyncio.Task[None]] = set()
@@ -124,8 +128,10 @@ class Way:
         await self.intake.stop()
         await self.dispatcher.stop()
         await self.sweeper.stop()
-        for task in (*self._asides, *([self._tidying] if self._tidying is not None else [])):
-            task.cancel()
+        await asyncio.gather(*self._asides)
+        if self._tidying is not None:
+            self._tidying.cancel()
+            await asyncio.wait((self._tidying,))
 
     async def accept(self, caller: Caller, request: NotificationRequest, key_header: str | None) -> AcceptedAnswer:
         return await self.desk.accept(caller, request, key_header)
@@ -142,9 +148,22 @@ class Way:
 
     def look_again(self) -> None:
         """Pauses changed or dead letters were replayed: dispatch looks at once instead of at its next round."""
-        task = asyncio.create_task(self._look_again())
+        self._aside(self._look_again())
+
+    def _report_dead(self, dead: dict[tuple[Lane, str], int]) -> None:
+        self._aside(self.dispatcher.settler.raise_for_dead(dead))
+
+    def _aside(self, work: Coroutine[Any, Any, None]) -> None:
+        """Begins what nobody waits for; a failure costs a line in the log."""
+        task = asyncio.create_task(self._see_through(work))
         self._asides.add(task)
         task.add_done_callback(self._asides.discard)
+
+    async def _see_through(self, work: Coroutine[Any, Any, None]) -> None:
+        try:
+            await work
+        except Exception as error:  # noqa: BLE001 - the next round makes it good
+            _log.error("aside_failed", error=type(error).__name__)
 
     async def _look_again(self) -> None:
         await self.dispatcher.refresh_pauses()

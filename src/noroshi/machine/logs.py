@@ -14,24 +14,14 @@ ALLOWED_FIELDS: frozenset[str] = frozenset(
         # what every line has
         *("event", "level", "timestamp", "logger"),
         # what an error leaves: its class and where it was raised, never its text, which may quote anything
-        *("error_type", "raised_at"),
+        *("error", "raised_at", "trace"),
         # names and ids of our own making
-        *(
-            "account",
-            "attempt",
-            "batch_id",
-            "category",
-            "channel",
-            "code",
-            "delivery",
-            "kind",
-            "lane",
-            "notification_id",
-        ),
-        *("pause_id", "priority", "provider", "reason", "request_id", "severity", "stage", "status", "subject", "task"),
-        *("template_id", "tenant"),
+        *("account", "attempt", "batch_id", "category", "channel", "code", "kind", "lane", "notification_id"),
+        *("pause_id", "priority", "provider", "reason", "request_id", "route", "severity", "stage", "status", "stops"),
+        *("subject", "task", "template_id", "tenant"),
         # measures
-        *("bytes", "count", "due_at", "limit", "number", "seconds", "total", "until"),
+        *("bytes", "count", "deliveries", "due_at", "is_start", "jobs", "limit", "messages", "number", "pages"),
+        *("seconds", "total", "until"),
         # the start
         *("catcher", "channels", "data", "host", "pid", "port", "store", "version"),
     }
@@ -64,7 +54,7 @@ def describe_error(_logger: Any, _method: str, event: EventDict) -> EventDict:
     raised = event.pop("exc_info", None)
     error = sys.exc_info()[1] if raised is True else raised[1] if isinstance(raised, tuple) else raised
     if isinstance(error, BaseException):
-        event["error_type"] = type(error).__name__
+        event["error"] = type(error).__name__
         frames = traceback.extract_tb(error.__traceback__)
         if frames:
             event["raised_at"] = f"{Path(frames[-1].filename).name}:{frames[-1].lineno}"
@@ -72,8 +62,11 @@ def describe_error(_logger: Any, _method: str, event: EventDict) -> EventDict:
 
 
 def keep_allowed(_logger: Any, _method: str, event: EventDict) -> EventDict:
-    """Drops every field that is not on the list: what may be secret is not named, what is named is not secret."""
-    return {name: value for name, value in event.items() if name in ALLOWED_FIELDS}
+    """Drops every field that is not on the list, and an `error` that is more than the name of a class."""
+    kept = {name: value for name, value in event.items() if name in ALLOWED_FIELDS}
+    if not str(kept.get("error", "NoError")).isidentifier():
+        del kept["error"]
+    return kept
 
 
 def _renderer(form: str, stream: TextIO) -> Processor:

@@ -17,13 +17,16 @@ Decide = Callable[[SliceFacts], SliceChanges]
 
 class Turn(Struct):
     """What one turn did. `earlier` stands beside each new batch: None if it was kept. `progress` tells how far
-    every batch touched in this turn is decided (rejections: those of this turn only). `has_more`: something
-    is due and undecided; `next_due_at`: when the next waiting batch or hold falls due."""
+    every batch touched in this turn is decided (rejections: those of this turn only). `noes` counts what was not
+    queued, by (channel, reason), and `dead` what was dead-lettered, by (lane, code). `has_more`: something is due and
+    undecided; `next_due_at`: when the next waiting batch or hold falls due."""
 
     earlier: list[Earlier | None] = field(default_factory=list)
     progress: dict[BatchId, Progress] = field(default_factory=dict)
     lanes: set[Lane] = field(default_factory=set)
     deliveries: int = 0
+    noes: dict[tuple[str, str], int] = field(default_factory=dict)
+    dead: dict[tuple[Lane, str], int] = field(default_factory=dict)
     decided: int = 0
     has_more: bool = False
     next_due_at: Instant | None = None

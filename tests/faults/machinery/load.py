@@ -63,14 +63,18 @@ class Posted(Struct):
 
 
 class Load:
-    """`posted` may be read at any time, `outstanding` is how many requests are waiting for their answer now."""
+    """`posted` may be read at any time; `waiting` holds the keys whose request waits for its answer now."""
 
     def __init__(self, url: str, api_key: str, bodies: Mapping[str, dict[str, Any]], callers: int = 32) -> None:
         self.posted = {key: Posted({**body, "idempotency_key": key}) for key, body in bodies.items()}
-        self.outstanding = 0
+        self.waiting: set[str] = set()
         self._url = url + PATH
         self._headers = {"Authorization": f"Bearer {api_key}", "Content-Type": "application/json"}
         self._callers = callers
+
+    @property
+    def outstanding(self) -> int:
+        return len(self.waiting)
 
     async def run(self, seconds: float, patience: float = 15) -> None:
         """Posts everything once and whatever stays unanswered again, for `seconds` at most; a single request is
@@ -97,7 +101,8 @@ class Load:
 
     async def _post(self, session: aiohttp.ClientSession, body: dict[str, Any]) -> tuple[Heard, float]:
         """What was heard, and how long to wait before asking again."""
-        self.outstanding += 1
+        key = body["idempotency_key"]
+        self.waiting.add(key)
         try:
             async with session.post(self._url, data=msgspec.json.encode(body)) as response:
                 text = await response.read()
@@ -105,7 +110,7 @@ class Load:
         except (aiohttp.ClientError, TimeoutError, OSError):
             return Heard(_now(), None), _ASK_AGAIN_AFTER
         finally:
-            self.outstanding -= 1
+            self.waiting.discard(key)
         return _heard(status, text), wait
 
 

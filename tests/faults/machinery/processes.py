@@ -23,7 +23,11 @@ _LOG_TAIL = 4000
 
 
 class NotReadyError(RuntimeError):
-    """The process ended or took too long before /readyz said 200; the message ends with its log."""
+    """The process ended (with `code`) or took too long before /readyz said 200; the message ends with its log."""
+
+    def __init__(self, text: str, code: int | None = None) -> None:
+        super().__init__(text)
+        self.code = code
 
 
 class ServedNoroshi:
@@ -53,6 +57,15 @@ class ServedNoroshi:
     def pid(self) -> int:
         return self._running().pid
 
+    @property
+    def is_running(self) -> bool:
+        """Started, and its end not yet waited for."""
+        return self._child is not None
+
+    @property
+    def is_alive(self) -> bool:
+        return self._child is not None and _end_of(self._child.pid) is None
+
     def __enter__(self) -> Self:
         return self
 
@@ -65,8 +78,8 @@ class ServedNoroshi:
                 os.killpg(life.pid, signal.SIGKILL)
                 life.wait()
 
-    def start(self) -> float:
-        """Returns when /readyz says 200; answers how many seconds that took."""
+    def start(self, **environment: str) -> float:
+        """Returns when /readyz says 200; answers how many seconds that took. `environment` is for this life only."""
         if self._child is not None:
             raise RuntimeError("it is still running")
         self.data.mkdir(parents=True, exist_ok=True)
@@ -74,7 +87,7 @@ class ServedNoroshi:
         with self.log_path.open("ab") as log:
             self._child = subprocess.Popen(
                 [*self._command, "serve", "--host", "127.0.0.1", "--port", str(self.port), "--data", str(self.data)],
-                env=self._environment,
+                env={**self._environment, **environment},
                 stdin=subprocess.DEVNULL,
                 stdout=log,
                 stderr=log,
@@ -94,6 +107,10 @@ class ServedNoroshi:
         os.kill(self.pid, signal.SIGTERM)
         return self._await_end(within)
 
+    def wait(self, within: float = 60) -> int:
+        """For the end that it comes to by itself; answers the exit code."""
+        return self._await_end(within)
+
     @contextlib.contextmanager
     def suspended(self) -> Iterator[None]:
         """SIGSTOP now, SIGCONT afterwards: a process that thinks no time has passed (F10)."""
@@ -103,14 +120,18 @@ class ServedNoroshi:
         finally:
             os.kill(self.pid, signal.SIGCONT)
 
-    def create_key(self, scopes: str = ALL_SCOPES) -> str:
-        made = subprocess.run(
-            [*self._command, "keys", "create", "--data", str(self.data), "--name", "faults", "--scopes", scopes],
-            env=self._environment,
+    def command(self, *words: str, **environment: str) -> subprocess.CompletedProcess[str]:
+        """Another command on the same data folder, beside the server or without it."""
+        return subprocess.run(
+            [*self._command, *words, "--data", str(self.data)],
+            env={**self._environment, **environment},
             capture_output=True,
             text=True,
             check=False,
         )
+
+    def create_key(self, scopes: str = ALL_SCOPES) -> str:
+        made = self.command("keys", "create", "--name", "faults", "--scopes", scopes)
         if made.returncode:
             raise RuntimeError(f"no key was made: {made.stderr}")
         return made.stdout.strip()
@@ -128,7 +149,7 @@ class ServedNoroshi:
         """The exit code, or minus the signal. The dead process is not reaped before the very end: until then no
         other can get its number, and what it leaves behind can be found by it."""
         deadline = time.monotonic() + within
-        while (end := os.waitid(os.P_PID, self.pid, os.WEXITED | os.WNOWAIT | os.WNOHANG)) is None:
+        while (end := _end_of(self.pid)) is None:
             if time.monotonic() > deadline:
                 raise TimeoutError(f"it did not end within {within} s")
             time.sleep(_LOOK_EVERY)
@@ -140,10 +161,15 @@ class ServedNoroshi:
             code = self._running().poll()
             if code is not None:
                 self._child = None
-                raise NotReadyError(f"it ended with {code}:\n{self.log()[-_LOG_TAIL:]}")
+                raise NotReadyError(f"it ended with {code}:\n{self.log()[-_LOG_TAIL:]}", code)
             if time.monotonic() > deadline:
                 raise NotReadyError(f"not ready within {self._ready_within} s:\n{self.log()[-_LOG_TAIL:]}")
             time.sleep(_LOOK_EVERY)
+
+
+def _end_of(pid: int) -> os.waitid_result | None:
+    """How a child ended, without reaping it; None while it lives."""
+    return os.waitid(os.P_PID, pid, os.WEXITED | os.WNOWAIT | os.WNOHANG)
 
 
 def free_port() -> int:

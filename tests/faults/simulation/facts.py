@@ -34,7 +34,6 @@ class BatchFacts(Struct, frozen=True):
     channels: tuple[str, ...]
     priority: Priority
     category: str
-    due_at: Instant
     total: int
     recipients: int
     decided: int
@@ -120,7 +119,7 @@ def read_facts(keeper: apsw.Connection) -> Facts:
 
 def _read_batches(keeper: apsw.Connection) -> dict[BatchId, BatchFacts]:
     rows = keeper.execute(
-        """SELECT b.batch_id, b.digest_key, b.channels, b.priority, b.category, b.due_at, b.total, b.recipients,
+        """SELECT b.batch_id, b.digest_key, b.channels, b.priority, b.category, b.total, b.recipients,
             b.next_recipient, b.accepted, b.rejected, b.reasons, b.state, d.user_ids,
             (SELECT count(*) FROM rejections r WHERE r.batch_id = b.batch_id)
         FROM batches b LEFT JOIN batch_bodies d ON d.batch_id = b.batch_id"""
@@ -129,11 +128,10 @@ def _read_batches(keeper: apsw.Connection) -> dict[BatchId, BatchFacts]:
 
 
 def _read_batch(row: Row) -> BatchFacts:
-    raw, name, channels, priority, category, due_at, total, recipients, decided = row[:9]
-    accepted, rejected, reasons, state, user_ids, rejections = row[9:]
+    raw, name, channels, priority, category, total, recipients, decided = row[:8]
+    accepted, rejected, reasons, state, user_ids, rejections = row[8:]
     return BatchFacts(
-        *(BatchId(raw), name, tuple(channels.split(",")), Priority(priority), category, due_at),
-        *(total, recipients, decided),
+        *(BatchId(raw), name, tuple(channels.split(",")), Priority(priority), category, total, recipients, decided),
         *(accepted, rejected, json.loads(reasons), state, json.loads(user_ids or b"[]"), rejections),
     )
 

@@ -17,7 +17,7 @@ import structlog
 from msgspec import Struct, field
 
 from tests.faults.machinery.reckoning import Word
-from tests.faults.simulation.evidence import Violation
+from tests.faults.simulation.invariants import Violation
 from tests.faults.simulation.mutants import MUTANTS
 from tests.faults.simulation.windows import LEAST, WINDOWS
 from tests.faults.simulation.world import Verdict, World

@@ -19,9 +19,8 @@ from tests.faults.machinery.sim_machine import SimMachine
 from tests.faults.machinery.sim_ports import SIM_START, SimClock
 from tests.faults.simulation.asks import CALLER
 from tests.faults.simulation.callers import Callers
-from tests.faults.simulation.evidence import Evidence, Violation
 from tests.faults.simulation.facts import read_facts
-from tests.faults.simulation.invariants import broken_invariants, orphans
+from tests.faults.simulation.invariants import Evidence, Violation, broken_invariants, orphans
 from tests.faults.simulation.outlook import Outlook, look
 from tests.faults.simulation.population import new_database
 from tests.faults.simulation.provider import CALM, Provider
@@ -80,7 +79,7 @@ class World:
         )
         self._callers = Callers(self.scenario.asks, self.scenario.errands)
         self._crashes: list[Crash] = []
-        self._alone: set[int] = set()
+        self._paced: set[int] = set()
         self._lives = 0
         self._zombie: Site | None = None
         self._shared_since = _NEVER
@@ -125,7 +124,7 @@ class World:
             life.loop.freeze(0.2 if plan is None else plan.downtime)
             self._arm(plan)
             site = Site(self._around, self.machine.clock, self._lives, served)
-            self._alone.add(self._lives)
+            self._paced.add(self._lives)
             self._around.is_unannounced, self._callers.site = False, site
             self._tell(f"life {self._lives} begins: {plan or 'to the end'}")
             try:
@@ -210,7 +209,7 @@ class World:
     # disturbances
 
     async def _disturb(self, site: Site, disturbance: Disturbance) -> None:
-        self._alone.discard(site.life)
+        self._paced.clear()
         self._forgive_rests()
         held = {key for key, _ in leased(self._keeper)}
         self._lose_claims(site, held, disturbance)
@@ -358,7 +357,7 @@ class World:
             asks=self.scenario.asks,
             provider=self._provider,
             per_second=self.scenario.per_second,
-            alone=self._alone,
+            paced=self._paced,
             paused=self._callers.paused,
         )
         self.verdict.violations.extend(broken_invariants(evidence))

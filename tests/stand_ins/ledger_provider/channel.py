@@ -108,7 +108,7 @@ def _message(attempt: Attempt) -> Message:
     )
 
 
-def factory() -> LedgerChannel:
+def factory(_parts: object) -> LedgerChannel:
     return LedgerChannel(
         port=int(os.environ["LEDGER_PROVIDER_PORT"]),
         max_batch=int(os.environ.get("LEDGER_PROVIDER_MAX_BATCH", "100")),

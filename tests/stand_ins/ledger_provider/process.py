@@ -11,7 +11,7 @@ from typing import Self
 import msgspec
 
 from tests.stand_ins.ledger_provider.ledger import SeenRequest, TakenMessage, read_requests, read_taken
-from tests.stand_ins.ledger_provider.wire import Behave, Conduct, Reply, frame
+from tests.stand_ins.ledger_provider.wire import AwaitAlone, Behave, Conduct, Reply, frame
 
 ROOT = Path(__file__).parents[3]
 """Where `tests` and `src` lie: a child must be able to import both."""
@@ -66,8 +66,15 @@ class LedgerProvider:
 
     def behave(self, conduct: Conduct) -> None:
         """From the next request on."""
-        with socket.create_connection(("127.0.0.1", self.port), timeout=10) as connection:
-            connection.sendall(frame(Behave(conduct)))
+        self._ask(Behave(conduct))
+
+    def await_alone(self, within: float = 30) -> None:
+        """Returns when every other connection has ended: the provider then knows all that a killed product has sent."""
+        self._ask(AwaitAlone(), within)
+
+    def _ask(self, request: Behave | AwaitAlone, within: float = 10) -> None:
+        with socket.create_connection(("127.0.0.1", self.port), timeout=within) as connection:
+            connection.sendall(frame(request))
             with connection.makefile("rb") as answer:
                 length = int.from_bytes(answer.read(4), "big")
                 msgspec.msgpack.decode(answer.read(length), type=Reply)

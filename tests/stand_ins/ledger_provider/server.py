@@ -22,6 +22,7 @@ from noroshi.domain.instants import Instant, moment_of, plus
 from tests.stand_ins.ledger_provider.ledger import SeenRequest, TakenMessage, drop_torn_line, requests_path
 from tests.stand_ins.ledger_provider.wire import (
     Answer,
+    AwaitAlone,
     Behave,
     Conduct,
     Message,
@@ -87,9 +88,12 @@ class Provider:
         self._requests = requests_path(ledger).open("ab", buffering=0)
         self._chance = random.Random(seed)
         self._conduct = Conduct()
+        self._open = 0
+        self._ended = asyncio.Condition()
 
     async def converse(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         """One connection, request after request, until either side has enough."""
+        self._open += 1
         try:
             while True:
                 request: Request = await read_frame(reader, Request)  # type: ignore[arg-type]
@@ -99,11 +103,18 @@ class Provider:
                         writer.write(frame(Reply(now())))
                     case Send(messages):
                         await self._serve(messages, reader, writer)
+                    case AwaitAlone():
+                        async with self._ended:
+                            await self._ended.wait_for(lambda: self._open == 1)
+                        writer.write(frame(Reply(now())))
                 await writer.drain()
         except (asyncio.IncompleteReadError, ConnectionError):
             pass
         finally:
             writer.close()
+            self._open -= 1
+            async with self._ended:
+                self._ended.notify_all()
 
     async def _serve(self, messages: list[Message], reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         seen = SeenRequest(now(), len(messages))

@@ -58,7 +58,11 @@ class Behave(Struct, frozen=True, tag="behave"):
     conduct: Conduct
 
 
-Request = Send | Behave
+class AwaitAlone(Struct, frozen=True, tag="await_alone"):
+    """Answered once no other connection is open: whatever a dead client had sent is then dealt with."""
+
+
+Request = Send | Behave | AwaitAlone
 
 
 class Answer(Struct, frozen=True, array_like=True):

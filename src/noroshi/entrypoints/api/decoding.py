@@ -1,5 +1,6 @@
 """Decoding: body, query and path as they came in; checked structs and texts out, or a problem that names the field."""
 
+import json
 import re
 from typing import Any, TypeVar
 from urllib.parse import parse_qsl, unquote_to_bytes
@@ -31,6 +32,7 @@ class BodyDecoder:
     def __init__(self, kind: type[Struct], multiline: frozenset[str]) -> None:
         self._decode = msgspec.json.Decoder(kind).decode
         self._multiline = multiline
+        self._names = tuple(f'"{f.encode_name}"'.encode() for f in msgspec.structs.fields(kind))
         self._free_fields = tuple(f.name for f in msgspec.structs.fields(kind) if f.type == dict[str, Any])
 
     def decode(self, body: bytes) -> Struct:
@@ -43,6 +45,10 @@ class BodyDecoder:
             raise ProblemError("bad_json", "The JSON is nested too deeply.") from None
         if not (_looks_plain(body) and self._has_plain_numbers(decoded)):
             check_text(decoded, multiline=self._multiline)
+        for name in self._names:
+            if body.count(name) > 1:
+                _refuse_repeated(body)
+                break
         return decoded
 
     def _decode_json(self, body: bytes) -> Struct:
@@ -62,6 +68,19 @@ class BodyDecoder:
         except OverflowError:
             return False
         return True
+
+
+def _refuse_repeated(body: bytes) -> None:
+    """A field named twice means two things, and others (a proxy, a log) may read the one that we do not."""
+    fields: list[str] = []
+
+    def note(pairs: list[tuple[str, Any]]) -> None:
+        fields[:] = [name for name, _ in pairs]  # the outermost object comes last
+
+    json.loads(body, object_pairs_hook=note)
+    for number, name in enumerate(fields):
+        if name in fields[:number]:
+            raise ProblemError("bad_field", "The field stands there twice.", field=_short(name))
 
 
 def decode_query(raw: bytes, kind: type[S]) -> S:

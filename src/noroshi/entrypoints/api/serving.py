@@ -27,7 +27,9 @@ from noroshi.ports.clock import Clock
 log = structlog.get_logger()
 
 _LONGEST_KEY = 255
+_DISCARDED_AT_MOST = 20_000_000
 _NO_QUERY = NoQuery()
+_OF_INTEREST = frozenset({b"authorization", b"content-length", b"expect", b"idempotency-key"})
 
 
 class ClientGoneError(Exception):
@@ -77,7 +79,7 @@ class RowServer:
             caller,
             {name: decode_path_text(raw, name) for name, raw in path.items()} if path else path,
             self._query(scope["query_string"]),
-            None if self._body is None else self._body.decode(await _read(headers.get(b"content-length"), receive)),
+            None if self._body is None else self._body.decode(await _read(headers, receive)),
             _idempotency_key(headers.get(b"idempotency-key")) if row.takes_idempotency_key else None,
         )
         return answer_of(row, await row.run(self._desk, call))
@@ -126,7 +128,7 @@ async def refuse(problem: ProblemError, request_id: str, send: Send) -> None:
 
 
 def _headers_of_interest(headers: Iterable[tuple[bytes, bytes]]) -> dict[bytes, bytes]:
-    return {name: value for name, value in headers if name in (b"authorization", b"content-length", b"idempotency-key")}
+    return {name: value for name, value in headers if name in _OF_INTEREST}
 
 
 def _idempotency_key(raw: bytes | None) -> str | None:
@@ -139,9 +141,12 @@ def _idempotency_key(raw: bytes | None) -> str | None:
     return key
 
 
-async def _read(content_length: bytes | None, receive: Receive) -> bytes:
+async def _read(headers: dict[bytes, bytes], receive: Receive) -> bytes:
     """The whole body; never keeps more than the limit."""
-    if content_length is not None and content_length.isdigit() and int(content_length) > MAX_BODY:
+    announced = headers.get(b"content-length", b"")
+    if announced.isdigit() and int(announced) > MAX_BODY:
+        if b"expect" not in headers:  # who asks before sending has sent nothing yet
+            await _discard(receive)
         raise _too_large()
     message = await receive()
     body = _part(message)
@@ -156,8 +161,19 @@ async def _read(content_length: bytes | None, receive: Receive) -> bytes:
         parts.append(_part(message))
         size += len(parts[-1])
         if size > MAX_BODY:
+            await _discard(receive)
             raise _too_large()
     return b"".join(parts)
+
+
+async def _discard(receive: Receive) -> None:
+    """Reads the rest, though not for ever: most clients listen only when they have sent everything."""
+    left = _DISCARDED_AT_MOST
+    while left > 0:
+        message = await receive()
+        left -= len(_part(message))
+        if not message.get("more_body", False):
+            return
 
 
 def _part(message: Message) -> bytes:

@@ -2,15 +2,17 @@
 
 import msgspec
 
-from noroshi.domain.batches import Earlier, Progress
+from noroshi.domain.batches import Earlier, Progress, Rejection
 from noroshi.domain.ids import BatchId, TenantId, show
 from noroshi.domain.problems import ProblemError
+from noroshi.domain.reasons import Reason
 from noroshi.domain.requests import AcceptedAnswer, Caller, NotificationRequest, RejectionText
 from noroshi.flow.accept.intake import Intake
 from noroshi.flow.accept.prepare import choose_key, prepare
 from noroshi.ports.batches import Batches
 from noroshi.ports.clock import Clock
 from noroshi.ports.dice import Dice
+from noroshi.ports.meter import Meter
 from noroshi.ports.templates import Templates
 
 SHOWN_REJECTIONS = 100
@@ -30,6 +32,7 @@ class AcceptDesk:
         templates: Templates,
         clock: Clock,
         dice: Dice,
+        meter: Meter,
         served: frozenset[str],
     ) -> None:
         self._intake = intake
@@ -37,10 +40,18 @@ class AcceptDesk:
         self._templates = templates
         self._clock = clock
         self._dice = dice
+        self._meter = meter
         self._served = served
 
     async def accept(self, caller: Caller, request: NotificationRequest, key_header: str | None) -> AcceptedAnswer:
         """Answers 202's body after the commit; raises ProblemError, and then nothing is stored."""
+        try:
+            return await self._accept(caller, request, key_header)
+        except ProblemError as problem:
+            self._meter.count("accept_refused_total", code=problem.kind.code)
+            raise
+
+    async def _accept(self, caller: Caller, request: NotificationRequest, key_header: str | None) -> AcceptedAnswer:
         key = choose_key(request, key_header)
         channels = await self._templates.channels(caller.tenant, request.template_id)
         batch = prepare(caller, request, key, channels, self._served, self._clock.now(), self._dice)
@@ -78,13 +89,23 @@ class AcceptDesk:
         if view.answer is not None:
             return _decode_answer(view.answer)
         progress = view.progress
+        repeated = progress.reasons.get(Reason.REPEATED, 0)
         if progress.is_scheduled:
-            progress = Progress(progress.total, is_scheduled=True, rejected=progress.reasons.get("repeated", 0))
-            if progress.rejected:
-                progress.reasons["repeated"] = progress.rejected
-        rejections = await self._batches.rejections(tenant, batch_id, -1, SHOWN_REJECTIONS + 1)
-        progress.rejections.extend(rejection for _, rejection in rejections[: progress.rejected])
+            # Nothing was decided then: only the repeats were known.
+            reasons = {str(Reason.REPEATED): repeated} if repeated else {}
+            progress = Progress(progress.total, rejected=repeated, reasons=reasons, is_scheduled=True)
+        progress.rejections.extend(await self._first_rejections(tenant, batch_id, progress, repeated))
         return await self._final(tenant, batch_id, progress)
+
+    async def _first_rejections(
+        self, tenant: TenantId, batch_id: BatchId, progress: Progress, repeated: int
+    ) -> list[Rejection]:
+        """In the order of the first answer: those named again, who stand behind all recipients, then the others."""
+        found: list[Rejection] = []
+        for after in (progress.total - repeated - 1, -1):
+            page = await self._batches.rejections(tenant, batch_id, after, SHOWN_REJECTIONS)
+            found.extend(rejection for _, rejection in page)
+        return found[: min(progress.rejected, SHOWN_REJECTIONS)]
 
     async def cancel(self, caller: Caller, batch_id: BatchId) -> bool:
         """Withdraws what is not yet sent; False if the caller has no such batch."""

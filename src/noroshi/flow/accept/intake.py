@@ -13,6 +13,7 @@ from noroshi.domain.instants import Instant
 from noroshi.domain.lanes import Lane
 from noroshi.domain.priorities import Priority
 from noroshi.domain.problems import ProblemError
+from noroshi.domain.reasons import Reason
 from noroshi.ports.batches import Batches, Decide, Turn
 from noroshi.ports.clock import Clock
 from noroshi.ports.meter import Meter
@@ -44,13 +45,15 @@ class _Waiting:
 
 
 class Intake:
-    """The loop that keeps and addresses. `announce` is told which lanes got deliveries."""
+    """The loop that keeps and addresses. `announce` is told which lanes got deliveries, `report_dead` what was
+    dead-lettered, by (lane, code)."""
 
     def __init__(
         self,
         batches: Batches,
         decide: Decide,
         announce: Callable[[set[Lane]], None],
+        report_dead: Callable[[dict[tuple[Lane, str], int]], None],
         clock: Clock,
         meter: Meter,
         *,
@@ -60,6 +63,7 @@ class Intake:
         self._batches = batches
         self._decide = decide
         self._announce = announce
+        self._report_dead = report_dead
         self._clock = clock
         self._meter = meter
         self._max_waiting = max_waiting
@@ -173,8 +177,10 @@ class Intake:
         self._count(new, turn)
         if turn.lanes:
             self._announce(turn.lanes)
+        if turn.dead:
+            self._report_dead(turn.dead)
         self._next_due_at = turn.next_due_at
-        if self._arrived or (turn.has_more and not self._is_stopping):
+        if self._arrived or turn.has_more or self._is_stopping:
             self._wake.set()
 
     def _size_slice(self, turn: Turn, seconds: float) -> None:
@@ -213,6 +219,12 @@ class Intake:
     def _count(self, new: list[NewBatch], turn: Turn) -> None:
         self.unfinished += turn.deliveries
         meter = self._meter
+        meter.gauge("accept_waiting_calls", len(self._arrived))
+        for (channel, reason), count in turn.noes.items():
+            if reason == Reason.RATE_LIMITED:
+                meter.count("notification_rate_limited_total", count, channel=channel)
+            elif reason == Reason.TEMPLATE_MISSING:
+                meter.count("notification_template_not_found_total", count, channel=channel)
         for batch, earlier in zip(new, turn.earlier, strict=True):
             if earlier is None:
                 meter.count("notification_batches_created_total")

@@ -44,7 +44,10 @@ _THE_USER = (EndpointId(0),)
 class Plan:
     """What holds for every recipient of one batch, worked out once a slice."""
 
-    __slots__ = ("batch", "category", "choices", "expires_at", "is_urgent", "lanes", "lineage", "picks")
+    __slots__ = (
+        *("batch", "category", "choices", "expires_at", "is_critical", "is_on", "is_required", "is_urgent"),
+        *("kinds", "lanes", "lineage", "picks"),
+    )
 
     def __init__(
         self,
@@ -56,7 +59,11 @@ class Plan:
         self.batch = batch
         self.lineage: list[Category] = categories.lineage(batch.category)
         self.category = self.lineage[0]
+        self.is_required = any(category.is_required for category in self.lineage)
+        self.is_on = all(category.is_on for category in self.lineage)
         self.is_urgent = batch.priority in URGENT
+        self.is_critical = batch.priority is Priority.CRITICAL
+        self.kinds = [endpoint_kind(name) for name in batch.channels]
         self.expires_at = _expiry(batch, self.category)
         self.lanes = [Lane(name, accounts.get(name, "none"), batch.priority).name for name in batch.channels]
         self.choices = choices
@@ -64,13 +71,15 @@ class Plan:
 
     def wants(self, wishes: Preferences) -> bool:
         """Whether the person has the category on: a parent that is off turns its children off."""
-        if any(category.is_required for category in self.lineage):
+        if self.is_required:
             return True
         chosen = wishes.categories
+        if not chosen:
+            return self.is_on
         return all(chosen.get(category.name, category.is_on) for category in self.lineage)
 
     def wants_on(self, wishes: Preferences, channel: str) -> bool:
-        if not wishes.channels.get(channel, True):
+        if wishes.channels and not wishes.channels.get(channel, True):
             return False
         by_category = wishes.category_channels
         return not by_category or all(
@@ -148,7 +157,7 @@ class _Slice:
             return self._suppress(plan, candidate, this, channel, Reason.CATEGORY_OFF)
         if not plan.wants_on(wishes, channel):
             return self._suppress(plan, candidate, this, channel, Reason.CHANNEL_OFF)
-        endpoints, missing = _usable(person, channel)
+        endpoints, missing = _usable(person, channel, plan.kinds[number])
         if missing is not None:
             return self._suppress(plan, candidate, this, channel, missing)
         template = plan.template_for(channel, person.locale or self._default_locale)
@@ -177,7 +186,7 @@ class _Slice:
         return None
 
     def _over_limit(self, plan: Plan, candidate: Candidate, wishes: Preferences, channel: str) -> Instant | None:
-        if plan.batch.priority is Priority.CRITICAL:
+        if plan.is_critical:
             return None
         limit = limit_for(channel, plan.batch.priority, wishes.frequency_limit.get(channel))
         key = (plan.batch.tenant, candidate.user_id, channel)
@@ -202,7 +211,7 @@ class _Slice:
         template: TemplateChoice,
     ) -> None:
         batch, changes, now = plan.batch, self.changes, self._now
-        standing = Standing.KEPT if batch.priority is Priority.CRITICAL else Standing.COUNTED
+        standing = Standing.KEPT if plan.is_critical else Standing.COUNTED
         channel = batch.channels[number]
         self._put(plan, candidate, this, channel, Status.QUEUED, None, standing, template.row)
         is_released = candidate.held_channel is not None
@@ -281,13 +290,18 @@ class _Slice:
         self.changes.ledger.append(LedgerRow(plan.batch.tenant, this, self._now, kind, text))
 
 
-def _usable(person: Person, channel: str) -> tuple[Sequence[EndpointId], str | None]:
+def _usable(person: Person, channel: str, kind: str | None) -> tuple[Sequence[EndpointId], str | None]:
     """The endpoints the channel can reach the person by, or why there is none."""
-    kind = endpoint_kind(channel)
     if kind is None:
         return _THE_USER, None
-    active = [endpoint for endpoint in person.endpoints if endpoint.kind == kind and endpoint.is_active]
-    if not active:
-        return (), NO_ENDPOINT[CHANNELS[channel].needs]
-    usable = [endpoint.endpoint_id for endpoint in active if not endpoint.is_suppressed]
-    return usable, None if usable else Reason.SUPPRESSED
+    usable: list[EndpointId] = []
+    is_suppressed = False
+    for endpoint in person.endpoints:
+        if endpoint.kind == kind and endpoint.is_active:
+            if endpoint.is_suppressed:
+                is_suppressed = True
+            else:
+                usable.append(endpoint.endpoint_id)
+    if usable:
+        return usable, None
+    return (), Reason.SUPPRESSED if is_suppressed else NO_ENDPOINT[CHANNELS[channel].needs]

@@ -47,6 +47,10 @@ class _Recurrence:
         return True
 
 
+def _is_dead(judged: Judged) -> bool:
+    return judged.settlement.verdict is Verdict.DEAD
+
+
 class Alarms:
     """Urgent dead letters raise an alert each time they are settled, once a subject; ten of one channel and
     code within five minutes raise another, once in that time."""
@@ -55,14 +59,16 @@ class Alarms:
         self._recurrences: dict[str, _Recurrence] = {}
 
     def notice(self, judged: Iterable[Judged]) -> list[Alert]:
+        return self.notice_dead((j.lane, j.settlement.code, j.settlement.at) for j in judged if _is_dead(j))
+
+    def notice_dead(self, dead: Iterable[tuple[Lane, str, Instant]]) -> list[Alert]:
+        """The same for dead letters that nobody had to judge, each as (lane, code, time)."""
         alerts: dict[Alert, None] = {}
-        for settlement, lane, _, _ in judged:
-            if settlement.verdict is not Verdict.DEAD:
-                continue
-            subject = f"{lane.channel}:{settlement.code}"
+        for lane, code, at in dead:
+            subject = f"{lane.channel}:{code}"
             if lane.priority in URGENT:
                 alerts[Alert(URGENT_DEAD_LETTER, WARNING, subject)] = None
-            if self._recurrence(subject).is_raised_by(settlement.at):
+            if self._recurrence(subject).is_raised_by(at):
                 alerts[Alert(RECURRING_DEAD_LETTER, WARNING, subject)] = None
         return list(alerts)
 

@@ -4,11 +4,12 @@ from collections.abc import Container
 from datetime import timedelta
 
 from noroshi.domain.categories import Categories, OnUnknown
-from noroshi.domain.channels import CHANNELS, RetryPolicy
+from noroshi.domain.channels import CHANNELS, NO_ENDPOINT, Needs, RetryPolicy
 from noroshi.domain.deliveries import Claim, Expired, Settlement, Verdict
 from noroshi.domain.instants import Instant, plus
 from noroshi.domain.outcomes import Gone, Misconfigured, Outcome, Rejected, Retry, Scope, Sent, Unknown
 from noroshi.domain.reasons import Reason
+from noroshi.domain.retries import retry_delay
 from noroshi.domain.templates import Content, RenderFailure
 
 OUTCOME_UNKNOWN = "outcome_unknown"
@@ -57,9 +58,17 @@ def judge_unsent(claim: Claim, content: Content | RenderFailure | None, now: Ins
         return _settlement(claim, Verdict.CANCELLED, now)
     if claim.expires_at is not None and claim.expires_at <= now:
         return _settlement(claim, Verdict.SUPPRESSED, now, code=Reason.EXPIRED)
+    if not claim.address:
+        return _dead(claim, now, _missing(claim.lane.channel), "the endpoint was removed meanwhile", None)
     if isinstance(content, RenderFailure):
         return _dead(claim, now, Reason.RENDER_ERROR, content.error, None)
     return None
+
+
+def _missing(channel: str) -> str:
+    """NO_EMAIL, NO_PHONE or NO_DEVICE (N1.9)."""
+    kind = CHANNELS.get(channel)
+    return NO_ENDPOINT[kind.needs if kind is not None else Needs.USER].upper()
 
 
 def judge_mishap(claim: Claim, now: Instant, fraction: float) -> Settlement:
@@ -110,16 +119,6 @@ def rest_after(outcome: Outcome) -> timedelta | None:
 def is_failure(outcome: Outcome) -> bool:
     """Whether the breaker counts it: Rejected and Gone are answers of a provider that works."""
     return type(outcome) in _FAILURES
-
-
-def retry_delay(policy: RetryPolicy, attempt: int, fraction: float) -> timedelta:
-    """min(base x factor^attempt, longest) x (0.5 ... 1.5); `attempt` counts from 0 (N6.1)."""
-    delay = policy.base
-    for _ in range(attempt):
-        if delay >= policy.longest:
-            break
-        delay *= policy.factor
-    return min(delay, policy.longest) * (0.5 + fraction)
 
 
 def _judge_failure(

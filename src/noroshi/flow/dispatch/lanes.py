@@ -75,7 +75,7 @@ class LaneRunner:
             except ComposeError as error:
                 troubles = self._note(error.__cause__ or error, troubles)
                 judged, alerts = self._sending.judge_mishap(flight), []
-            except Exception as error:
+            except Exception as error:  # noqa: BLE001 - a worker outlives every error
                 # Whether it was sent nobody knows: the lease runs out and the sweeper judges.
                 troubles = self._note(error, troubles)
                 self._kit.flights.end(flight)
@@ -93,7 +93,7 @@ class LaneRunner:
                 await signalled(self._kit.closing, self._kit.clock, _breath(troubles))
             try:
                 return await self._next_flight()
-            except Exception as error:
+            except Exception as error:  # noqa: BLE001 - a worker outlives every error
                 troubles = self._note(error, troubles)
         return None
 
@@ -163,7 +163,7 @@ class LaneRunner:
         try:
             if judged:
                 await self._kit.settler.settle_surely(judged, alerts)
-        except Exception as error:
+        except Exception as error:  # noqa: BLE001 - a worker outlives every error
             self._note(error, 0)
         finally:
             self._kit.flights.end(flight)

@@ -136,9 +136,9 @@ class Sending:
         started_at = kit.clock.now()
         outcomes, is_answered = await self._attempt(attempts)
         now = kit.clock.now()
-        # A call that failed as a whole is one failure: a batch must not open the breaker by its size.
         failures = [is_failure(o) for o in outcomes]
-        if self._gate.record(flight.permit, failures if is_answered else failures[:1]):
+        kit.settler.rates.attempted(self._channel.account, len(outcomes), sum(failures))
+        if self._gate.record(flight.permit, _counted(outcomes, failures) if is_answered else failures[:1]):
             kit.meter.gauge("provider_breaker_open", float(self._gate.is_broken), provider=self._channel.account)
         for claim, outcome in zip(claims, outcomes, strict=True):
             fraction = 0.0 if isinstance(outcome, Sent) else kit.dice.fraction()
@@ -147,6 +147,8 @@ class Sending:
         if any(failures):
             failed = list(compress(outcomes, failures))
             kit.meter.count("provider_errors_total", len(failed), provider=self._channel.account)
+            if unknown := sum(isinstance(o, Unknown) for o in failed):
+                kit.meter.count("provider_unknown_total", unknown, provider=self._channel.account)
             await self._rest_account(failed, now, alerts)
 
     async def _attempt(self, attempts: list[Attempt]) -> tuple[list[Outcome], bool]:
@@ -161,7 +163,7 @@ class Sending:
         except LateError:
             _log.warning("send_timed_out", account=account, messages=count)
             outcomes, is_answered = [Unknown(TIMEOUT)] * count, False
-        except Exception as error:
+        except Exception as error:  # noqa: BLE001 - whatever broke, each claim gets a verdict
             # The type alone: an exception's text may quote an address.
             _log.error("send_failed", account=account, messages=count, error=type(error).__name__)
             outcomes, is_answered = [Unknown(PROVIDER_ERROR, type(error).__name__)] * count, False
@@ -186,7 +188,7 @@ class Sending:
         self._gate.rest(until)
         try:
             await self._kit.accounts.block(account, until, wrong.code if wrong is not None else "retry_after")
-        except Exception as error:
+        except Exception as error:  # noqa: BLE001 - whatever broke, each claim gets a verdict
             self._kit.meter.count("dispatch_errors_total", lane=self._lane.name)
             _log.error("block_failed", account=account, error=type(error).__name__)
 
@@ -197,6 +199,16 @@ async def _contents(compose: Compose, claims: Sequence[Claim]) -> Sequence[Conte
 
 async def _answers(channel: Channel, attempts: Sequence[Attempt]) -> Sequence[Outcome]:
     return await channel.send(attempts)
+
+
+def _counted(outcomes: list[Outcome], failures: list[bool]) -> list[bool]:
+    """What the breaker counts. An answer about the whole account is one failure, and so is silence, as a call that
+    failed as a whole is: a batch must not open the breaker by its size, nor make a rest of one second one of sixty."""
+    are_wide = [isinstance(o, Unknown) or rest_after(o) is not None for o in outcomes]
+    if sum(are_wide) < 2:
+        return failures
+    first = are_wide.index(True)
+    return [failures[n] for n, is_wide in enumerate(are_wide) if not is_wide or n == first]
 
 
 def _judged(claim: Claim, settlement: Settlement) -> Judged:

@@ -1,7 +1,7 @@
 """Settling: judged deliveries go in, one commit with their alerts, and then the counts, come out."""
 
 import asyncio
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from datetime import timedelta
 from itertools import groupby
 from operator import attrgetter
@@ -10,9 +10,9 @@ import structlog
 
 from noroshi.domain.deliveries import Settled, Verdict
 from noroshi.domain.lanes import Lane
-from noroshi.domain.reasons import Reason
 from noroshi.domain.records import Alert
 from noroshi.flow.dispatch.alarms import Alarms, Judged
+from noroshi.flow.dispatch.rates import Rates
 from noroshi.flow.dispatch.waiting import signalled
 from noroshi.ports.clock import Clock
 from noroshi.ports.meter import Meter
@@ -44,6 +44,7 @@ class Settler:
         self._queue = queue
         self._closing = closing
         self._alarms = Alarms()
+        self.rates = Rates(clock, meter)
 
     async def settle(self, judged: Sequence[Judged], alerts: Sequence[Alert] = ()) -> None:
         """One commit, then the counts. Raises what the store raises."""
@@ -60,11 +61,12 @@ class Settler:
         while tries_left:
             try:
                 settled = await self._queue.settle(settlements, raised)
-            except Exception as error:
+            except Exception as error:  # noqa: BLE001 - asked again below
                 self._meter.count("notification_settle_errors_total")
                 _log.error("settle_failed", error=type(error).__name__, deliveries=len(judged))
             else:
-                return self._tell(judged, settled, raised)
+                self._tell(judged, settled, raised)
+                return
             if self._closing.is_set():
                 tries_left -= 1
                 await self._clock.sleep(wait)
@@ -72,8 +74,21 @@ class Settler:
                 await signalled(self._closing, self._clock, wait)
             wait = min(wait * 2, _LONGEST_WAIT)
 
+    async def raise_for_dead(self, dead: Mapping[tuple[Lane, str], int]) -> None:
+        """Dead letters that were written when a batch was addressed, by (lane, code), raise alerts as any others."""
+        now = self._clock.now()
+        for (lane, code), count in dead.items():
+            self._meter.count("notification_dead_lettered_total", count, channel=lane.channel, error_code=code)
+        raised = self._alarms.notice_dead((lane, code, now) for (lane, code), n in dead.items() for _ in range(n))
+        if raised:
+            await self._queue.settle((), raised)
+            self._tell_alerts(raised)
+
     def _tell(self, judged: Sequence[Judged], settled: Settled, alerts: Sequence[Alert]) -> None:
         self._count(judged, settled)
+        self._tell_alerts(alerts)
+
+    def _tell_alerts(self, alerts: Sequence[Alert]) -> None:
         for alert in alerts:
             self._meter.count("notification_alerts_total", kind=alert.kind, severity=alert.severity)
             _log.warning("alert", kind=alert.kind, severity=alert.severity, subject=alert.subject)
@@ -96,6 +111,7 @@ class Settler:
             self._count_statuses(lane, totals)
 
     def _count_statuses(self, lane: Lane, totals: list[int]) -> None:
+        self.rates.settled(lane.channel, sum(totals))
         for verdict, status in STATUSES.items():
             if count := totals[verdict]:
                 self._meter.count(
@@ -109,8 +125,6 @@ class Settler:
                 self._meter.count("notification_retry_total", channel=lane.channel, attempt=str(tries + 1))
             case Verdict.DEAD:
                 self._meter.count("notification_dead_lettered_total", channel=lane.channel, error_code=settlement.code)
-                if settlement.code == Reason.RENDER_ERROR:
-                    self._meter.count("notification_render_errors_total", channel=lane.channel)
             case Verdict.RELEASE:
                 self._meter.count("notification_released_total", channel=lane.channel)
             case Verdict.RESEND:

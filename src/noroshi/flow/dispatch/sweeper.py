@@ -104,6 +104,7 @@ class Sweeper:
             age = max(now - waiting.get(lane, now), 0) / _SECOND
             self._meter.gauge("notification_oldest_unfinished_seconds", age, lane=lane.name)
         self._measured.update(waiting)
+        self._settler.rates.measure()
         self._meter.gauge("notification_queue_depth", await self._queue.unfinished())
 
     def _note(self, error: Exception) -> None:

@@ -57,7 +57,7 @@ async def repeat(
     while not await signalled(closing, clock, span):
         try:
             await turn()
-        except Exception as error:
+        except Exception as error:  # noqa: BLE001 - the round outlives every error
             on_error(error)
 
 

@@ -4,9 +4,11 @@ A template sees the keys of the data at its top level and the person under `user
 has an environment of its own, without loader, with the names of `allowed` alone.
 """
 
+import re
 from typing import Any, NamedTuple
 
 from minijinja import Environment, TemplateError
+from msgspec.msgpack import encode
 
 from noroshi.domain.templates import TemplateVersion
 from noroshi.machine.rendering.allowed import REFUSED_FILTERS, REFUSED_FUNCTIONS, REFUSED_TESTS
@@ -18,7 +20,9 @@ FUEL = 1_000_000
 
 MAX_SOURCE = 64 * 1024
 MAX_OUTPUT = 256 * 1024
+_BYTES_OF_A_CHARACTER = 4
 _LONGEST_QUOTE = 60
+_END_OF_PATH = re.compile(r"[\w.]+\Z")
 
 _PROBLEMS = {
     "UndefinedError": "an undefined value",
@@ -49,24 +53,23 @@ class _Slot(NamedTuple):
     source: str
 
 
-class Rendered(NamedTuple):
-    """`content` has the fields of Content; `size` is in bytes."""
-
-    content: dict[str, Any]
-    size: int
-
-
 class CompiledTemplate:
     """A version ready to render. Raises RenderError if it does not compile."""
 
     def __init__(self, version: TemplateVersion, fuel: int | None = FUEL) -> None:
         self._environment = _new_environment(fuel)
+        self._render_template = self._environment.render_template
         self._slots: list[_Slot] = []
         fields = {"subject": version.subject, "title": version.title, "body": version.body}
-        tree = {name: self._compile(text, name) for name, text in fields.items() if text is not None}
-        if version.metadata:
-            tree["metadata"] = self._compile(version.metadata, "metadata")
-        self._tree = tree
+        compiled = {name: self._compile(text, name) for name, text in fields.items() if text is not None}
+        self._fixed = {name: node for name, node in compiled.items() if not isinstance(node, _Slot)}
+        self._moving = [(name, node) for name, node in compiled.items() if isinstance(node, _Slot)]
+        slots_so_far = len(self._slots)
+        self._metadata = self._compile(version.metadata, "metadata")
+        self._has_moving_metadata = len(self._slots) > slots_so_far
+        if self._metadata and not self._has_moving_metadata:
+            self._fixed["metadata"] = self._metadata
+        self._fixed_size = self._size = len(encode([self._fixed, version.metadata]))
         sources = "\n".join(slot.source for slot in self._slots)
         self._words = words_of(sources)
         self._is_sealed = may_name_a_method(sources)
@@ -93,42 +96,45 @@ class CompiledTemplate:
         return slot
 
     def context(self, data: dict[str, Any]) -> dict[str, Any]:
-        """What every recipient of the same data sees: to be made once and given to `render` again and again."""
+        """What every recipient of the same data sees: made once, given to `render` for each of them."""
         seen = visible(data, self._words)
         return {name: seal(value) for name, value in seen.items()} if self._is_sealed else seen
 
-    def render(self, context: dict[str, Any], person: dict[str, Any]) -> Rendered:
-        """The content for one person, whose fields are those of N2.7. `context` is changed: it gets the person."""
+    def render(self, context: dict[str, Any], person: dict[str, Any]) -> tuple[dict[str, Any], int]:
+        """The fields of Content for one person, whose own fields are those of N2.7, and the bytes they take at most.
+        The context is changed: it gets the person."""
         context["user"] = seal(person) if self._is_sealed else person
-        texts: list[str] = []
-        content = self._fill(self._tree, context, texts)
-        size = sum(map(len, texts))
-        if size * 4 > MAX_OUTPUT:
-            size = sum(len(text.encode()) for text in texts)
-        if size > MAX_OUTPUT:
-            raise RenderError(f"more than {MAX_OUTPUT // 1024} kB came out")
-        return Rendered(content, size)
+        content = self._fixed.copy()
+        self._size = self._fixed_size
+        for field, slot in self._moving:
+            content[field] = self._render_slot(slot, context)
+        if self._has_moving_metadata:
+            content["metadata"] = self._fill(self._metadata, context)
+        if self._size > MAX_OUTPUT:
+            self._size = len(encode(content))
+            if self._size > MAX_OUTPUT:
+                raise RenderError(f"more than {MAX_OUTPUT // 1024} kB came out")
+        return content, self._size
 
-    def _fill(self, node: Any, context: dict[str, Any], texts: list[str]) -> Any:
+    def _fill(self, node: Any, context: dict[str, Any]) -> Any:
         kind = type(node)
         if kind is _Slot:
-            texts.append(text := self._render_slot(node, context))
-            return text
+            return self._render_slot(node, context)
         if kind is dict:
-            return {key: self._fill(inner, context, texts) for key, inner in node.items()}
+            return {key: self._fill(inner, context) for key, inner in node.items()}
         if kind is list:
-            return [self._fill(inner, context, texts) for inner in node]
-        if kind is str:
-            texts.append(node)
+            return [self._fill(inner, context) for inner in node]
         return node
 
     def _render_slot(self, slot: _Slot, context: dict[str, Any]) -> str:
         try:
-            return self._environment.render_template(slot.name, **context)
+            text = self._render_template(slot.name, **context)
         except TemplateError as error:
             raise RenderError(_explain(slot, error)) from None
         except Exception as error:  # noqa: BLE001 - a template can make Python raise anything; its text may hold values
             raise RenderError(f"{slot.place}: cannot be rendered ({type(error).__name__})") from None
+        self._size += _BYTES_OF_A_CHARACTER * len(text)
+        return text
 
 
 def check_template(version: TemplateVersion) -> str | None:
@@ -187,9 +193,13 @@ def _explain_syntax(slot: _Slot, error: Exception) -> str:
 def _explain(slot: _Slot, error: TemplateError) -> str:
     """Our words and a piece of the template: the engine's words may quote a value."""
     problem = _PROBLEMS.get(error.kind, "cannot be rendered")
-    quote = ""
-    if error.range is not None:
-        first, last = error.range
-        piece = slot.source.encode()[first:last].decode(errors="replace")
-        quote = f" (`{piece[:_LONGEST_QUOTE]}`)"
-    return f"{slot.place}, line {error.line or 1}: {problem}{quote}"
+    return f"{slot.place}, line {error.line or 1}: {problem} (`{_piece(slot.source, error.range)}`)"
+
+
+def _piece(source: str, where: tuple[int, int] | None) -> str:
+    """The expression at `where`, in bytes; minijinja may name only its last part (`.b.c` of `a.b.c`)."""
+    first, last = where or (0, 0)
+    raw = source.encode()
+    start = _END_OF_PATH.search(raw[:first].decode(errors="replace"))
+    piece = (start[0] if start else "") + raw[first:last].decode(errors="replace")
+    return piece[:_LONGEST_QUOTE]

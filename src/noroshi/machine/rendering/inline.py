@@ -6,8 +6,8 @@ from typing import NamedTuple
 
 from noroshi.domain.templates import Content, RenderFailure, TemplateVersion
 from noroshi.machine.rendering.engine import check_template
-from noroshi.machine.rendering.orders import UNREADABLE, OrderBook
-from noroshi.machine.rendering.protocol import Order, decode_answer, decode_order, encode
+from noroshi.machine.rendering.orders import UNREADABLE, OrderBook, encoded
+from noroshi.machine.rendering.protocol import Order, decode_answer, decode_order, decode_version, encode
 from noroshi.machine.rendering.workshop import Workshop
 from noroshi.ports.renderer import RenderJob
 
@@ -44,4 +44,5 @@ class InlineRenderer:
         return [result for answer in answers for result in decode_answer(encode(answer)).results]
 
     async def check(self, template: TemplateVersion) -> str | None:
-        return check_template(template)
+        lesson = encoded(template)
+        return UNREADABLE if lesson is None else check_template(decode_version(lesson))

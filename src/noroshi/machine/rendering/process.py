@@ -53,14 +53,13 @@ class ChildProcess:
     async def start(cls) -> "ChildProcess":
         """A child that has said it is ready."""
         ours, theirs = socket.socketpair()
-        try:
-            process = _spawn(theirs)
-        except OSError as error:
-            ours.close()
-            raise ChildStartError(f"the rendering child cannot be started: {error.strerror}") from error
-        finally:
-            theirs.close()
-        reader, writer = await asyncio.open_unix_connection(sock=ours, limit=_BUFFER)
+        with theirs:
+            reader, writer = await asyncio.open_unix_connection(sock=ours, limit=_BUFFER)
+            try:
+                process = _spawn(theirs)
+            except OSError as error:
+                writer.close()
+                raise ChildStartError(f"the rendering child cannot be started: {error.strerror}") from error
         child = cls(process, reader, writer)
         try:
             async with asyncio.timeout(START_SECONDS):
@@ -134,13 +133,13 @@ class ChildCell:
 def _spawn(theirs: socket.socket) -> subprocess.Popen[bytes]:
     """Without our environment, which may hold secrets; with our import path, so that it runs the same code; in a
     session of its own, so that Ctrl-C reaches only us."""
-    path = [str(Path(noroshi.__file__).parent.parent), *filter(None, sys.path)]
+    path = [Path(noroshi.__file__).parent.parent, *map(Path, filter(None, sys.path))]
     return subprocess.Popen(
         [sys.executable, "-S", "-P", "-m", "noroshi.machine.rendering.child"],
         stdin=theirs.fileno(),
         stdout=theirs.fileno(),
         stderr=subprocess.DEVNULL,
-        env={"PYTHONPATH": os.pathsep.join(path)},
+        env={"PYTHONPATH": os.pathsep.join(str(entry.absolute()) for entry in path)},
         cwd="/",
         start_new_session=True,
     )

@@ -31,7 +31,8 @@ class Group(msgspec.Struct, array_like=True, frozen=True):
 
 class Order(msgspec.Struct, array_like=True, frozen=True):
     """`learn` comes before the groups, `forget` after them. A streamed order is answered recipient by recipient:
-    the first without an answer is then the one that the child died of. `checks` are versions to be stored, each answered on its own."""
+    the first without an answer is then the one that the child died of. `checks` are encoded versions that are to be
+    stored, each answered on its own."""
 
     groups: list[Group] = []
     learn: list[Lesson] = []

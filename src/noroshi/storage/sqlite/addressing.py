@@ -7,7 +7,7 @@ from functools import lru_cache
 import msgspec
 
 from noroshi.domain.addressing import Candidate, LedgerRow, Person, SliceChanges, SliceFacts, Usage
-from noroshi.domain.ids import EndpointId, NotificationId, TenantId, notification_id
+from noroshi.domain.ids import NotificationId, TenantId, notification_id
 from noroshi.domain.instants import Instant, plus
 from noroshi.domain.people import EndpointFact, Preferences
 from noroshi.domain.templates import TemplateChoice
@@ -38,14 +38,17 @@ def read_facts(turn: Turn, candidates: list[Candidate]) -> SliceFacts:
 
 
 def _read_people(turn: Turn, users: str) -> dict[tuple[TenantId, str], Person]:
-    endpoints: dict[tuple[TenantId, str], list[EndpointFact]] = {}
-    for tenant, user_id, endpoint_id, kind, is_active, is_suppressed in turn.rows("endpoints_of_slice", users):
-        fact = EndpointFact(EndpointId(endpoint_id), kind, bool(is_active), bool(is_suppressed))
-        endpoints.setdefault((tenant, user_id), []).append(fact)
     people: dict[tuple[TenantId, str], Person] = {}
-    for tenant, user_id, locale, timezone, preferences in turn.rows("people_of_slice", users):
-        wishes = None if preferences is None else _decode_preferences(preferences)
-        people[tenant, user_id] = Person(locale, timezone, wishes, tuple(endpoints.get((tenant, user_id), ())))
+    for tenant, user_id, locale, timezone, text, endpoint_id, kind, is_active, is_suppressed in turn.rows(
+        "people_of_slice", users
+    ):
+        fact = () if kind is None else (EndpointFact(endpoint_id, kind, is_active == 1, is_suppressed == 1),)
+        known = people.get((tenant, user_id))
+        if known is None:
+            wishes = None if text is None else _decode_preferences(text)
+            people[tenant, user_id] = Person(locale, timezone, wishes, fact)
+        else:
+            people[tenant, user_id] = msgspec.structs.replace(known, endpoints=known.endpoints + fact)
     return people
 
 
@@ -86,8 +89,11 @@ def write_changes(turn: Turn, candidates: Sequence[Candidate], changes: SliceCha
         for c in candidates
         if c.held_channel is not None
     ]
-    turn.run_many("remove_hold", released)
-    turn.run_many("put_notification", changes.notifications)
+    if released:
+        turn.run_many("remove_hold", released)
+        turn.run_many("put_notification", changes.notifications)
+    else:
+        turn.run_many("insert_notification", changes.notifications)
     turn.run_many("put_delivery", changes.deliveries)
     turn.run_many("put_hold", changes.holds)
     write_ledger(turn, changes.ledger)

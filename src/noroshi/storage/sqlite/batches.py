@@ -1,5 +1,6 @@
 """SqliteBatches: keeps batches and has them decided slice by slice, one turn of the writer each."""
 
+from collections import Counter
 from collections.abc import Callable, Sequence
 from datetime import timedelta
 from typing import Any
@@ -127,6 +128,8 @@ class SqliteBatches:
             result.lanes = {read_lane(name) for name in {row.lane for row in changes.deliveries}}
             result.deliveries = len(changes.deliveries)
             result.decided = len(candidates)
+            result.dead = Counter((read_lane(row.lane), row.code) for row in changes.dead_letters)
+            result.noes = Counter((row.channel, row.reason) for row in changes.notifications if row.reason is not None)
         _write_new(turn, fresh)
         self._advance(
             turn, [batch for batch in waiting if batch.head.batch_id in {c.batch.batch_id for c in candidates}]
@@ -182,7 +185,9 @@ class SqliteBatches:
         row = await self._readers.read(lambda reader: reader.one("find_batch", tenant, batch_id))
         if row is None:
             return None
-        return BatchView(read_head(row), _read_progress(row), msgspec.json.decode(row[20]), as_instant(row[19]), row[21])
+        return BatchView(
+            read_head(row), _read_progress(row), msgspec.json.decode(row[20]), as_instant(row[19]), row[21]
+        )
 
     async def counts(self, tenant: TenantId, batch_id: BatchId) -> StatusCounts | None:
         def read(reader: Statements) -> StatusCounts | None:

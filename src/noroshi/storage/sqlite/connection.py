@@ -10,6 +10,22 @@ from noroshi.storage.sqlite.sql import SQL, migrations
 OLDEST_SAFE_LIBRARY = (3, 51, 3)
 """Older ones can corrupt a WAL database when a checkpoint races a reset."""
 
+BUSY_PATIENCE_MS = 10_000
+"""How long a foreign writer's lock is waited for."""
+
+LOG_KEPT_BYTES = 64_000_000
+"""What the log's file may keep of its size when it begins anew after a long reader."""
+
+DISK_ERRORS = (
+    apsw.FullError,
+    apsw.IOError,
+    apsw.CorruptError,
+    apsw.NotADBError,
+    apsw.BusyError,
+    apsw.CantOpenError,
+)
+"""What the disk, or whoever else uses the file, is to blame for."""
+
 Row = tuple[Any, ...]
 
 
@@ -32,9 +48,10 @@ def open_connection(
     if not is_reader:
         flags |= apsw.SQLITE_OPEN_CREATE
     connection = apsw.Connection(path, flags=flags, vfs=vfs, statementcachesize=200)
-    connection.set_busy_timeout(10_000)
+    connection.set_busy_timeout(BUSY_PATIENCE_MS)
     connection.pragma("journal_mode", "wal")
     connection.pragma("synchronous", synchronous)
+    connection.pragma("journal_size_limit", LOG_KEPT_BYTES)
     connection.pragma("cache_size", -cache_kib)
     connection.pragma("temp_store", "memory")
     if is_reader:

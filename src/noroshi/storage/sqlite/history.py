@@ -16,6 +16,9 @@ from noroshi.storage.sqlite.writer import Turn, Writer, as_instant
 _decode_object = msgspec.json.Decoder(dict[str, Any]).decode
 _FAR = 1 << 62
 _LAST_ID = b"\xff" * 16
+_BEFORE_QUEUED = ("deferred", "released")
+"""All that the ledger can say of a notification before it is queued. That it was queued is not written there: the
+row's own time says it."""
 
 
 def read_trails(reader: Statements, tenant: TenantId, notifications: Sequence[bytes]) -> dict[bytes, list[LedgerEntry]]:
@@ -70,7 +73,7 @@ class SqliteHistory:
 
 def _forget(turn: Turn, boundary: bytes, limit: int) -> int:
     old = turn.rows("old_notifications", boundary, limit)
-    for name in ("forget_notification", "forget_ledger", "forget_dead_letters"):
+    for name in ("forget_message_id", "forget_notification", "forget_ledger", "forget_dead_letters"):
         turn.run_many(name, old)
     emptied = turn.rows("old_batches", boundary, limit)
     for name in ("forget_batch", "forget_batch_body", "forget_rejections"):
@@ -84,16 +87,15 @@ def _read_views(reader: Statements, tenant: TenantId, rows: Sequence[Row]) -> li
 
 
 def _read_view(row: Row, recorded: list[LedgerEntry]) -> NotificationView:
-    _, raw, user_id, channel, stored, reason, at, standing, sent_at, tries = row[:10]
-    template_id, version, locale, held_until, due_at, is_leased = row[10:]
+    _, raw, user_id, channel, stored, reason, at, sent_at, tries = row[:9]
+    template_id, version, locale, held_until, due_at, is_leased = row[9:]
     status = Status(stored)
     if is_leased and status in (Status.QUEUED, Status.RETRYING):
         status = Status.SENDING
     trail = recorded
-    if standing and status is not Status.SCHEDULED:
-        # a plain "queued" is not written to the ledger: the row's own time says it
-        queued = LedgerEntry(Instant(at), "queued", {})
-        trail = sorted([queued, *recorded], key=lambda entry: entry.at)
+    if template_id is not None:  # pinned when it was queued, and kept whatever came after
+        place = sum(entry.kind in _BEFORE_QUEUED for entry in recorded)
+        trail = [*recorded[:place], LedgerEntry(Instant(at), "queued", {}), *recorded[place:]]
     failures = [entry.detail for entry in recorded if "error" in entry.detail]
     return NotificationView(
         notification_id=NotificationId(raw),

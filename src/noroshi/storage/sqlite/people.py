@@ -147,7 +147,8 @@ class SqliteDevices:
             blind = self._sealer.blind_index(tenant, kind, device_token)
             known = turn.rows("endpoints_of_user", tenant, user_id)
             same = next((row for row in known if row[1] == kind and row[8] == blind), None)
-            number = same[0] if same else max([FIRST_DEVICE - 1, *(row[0] for row in known)]) + 1
+            # never a number that was given before: a late "gone" for a removed device must not hit its successor
+            number = same[0] if same else turn.next_number()
             sealed = self._sealer.seal(user[1], tenant, user_id, kind, device_token)
             turn.run(
                 "put_endpoint",

@@ -75,7 +75,7 @@ class SqliteQueue:
         for index, h in enumerate(held):
             tenant, raw, endpoint_id, claimed, tries, user_id, category, template_row, expires_at, wanted_at = h.row
             batch = (tenant, batch_of(NotificationId(raw)))
-            recipient, address = self._open(tenant, user_id, people[index])
+            recipient, address = self._open(tenant, user_id, endpoint_id, people[index])
             claims.append(
                 Claim(
                     key=DeliveryKey(tenant, raw, endpoint_id),
@@ -96,12 +96,14 @@ class SqliteQueue:
             )
         return claims
 
-    def _open(self, tenant: TenantId, user_id: str, row: Row) -> tuple[Recipient, str]:
+    def _open(self, tenant: TenantId, user_id: str, endpoint_id: int, row: Row) -> tuple[Recipient, str]:
         _, data_key, name, locale, timezone, attributes, kind, sealed = row
         recipient = Recipient(user_id, name, locale, timezone, _decode_object(attributes) if attributes else {})
-        if sealed is None or data_key is None:
+        if data_key is None:
             return recipient, ""
-        return recipient, self._sealer.open(data_key, tenant, user_id, kind, sealed)
+        if endpoint_id == 0:
+            return recipient, user_id
+        return recipient, "" if sealed is None else self._sealer.open(data_key, tenant, user_id, kind, sealed)
 
     def _load_batches(
         self, reader: Statements, batches: set[_Batch]

@@ -8,7 +8,8 @@ from typing import Protocol, TypeVar
 
 import apsw
 
-from noroshi.storage.sqlite.connection import Statements
+from noroshi.domain.problems import ProblemError
+from noroshi.storage.sqlite.connection import DISK_ERRORS, Statements
 
 T = TypeVar("T")
 
@@ -33,26 +34,28 @@ class InlineReaders:
 
 
 class ThreadReaders:
-    """A few threads, each with a connection of its own."""
+    """A few threads, each with a connection of its own. All are opened at once: under load, when the second thread
+    is first needed, the process may have no file left to open."""
 
     def __init__(self, open_reader: Callable[[], apsw.Connection], threads: int = 2) -> None:
-        self._open_reader = open_reader
+        self._opened = [open_reader() for _ in range(threads)]
+        self._unused = list(self._opened)
         self._here = threading.local()
-        self._opened: list[apsw.Connection] = []
-        self._pool = ThreadPoolExecutor(threads, thread_name_prefix="noroshi-reader", initializer=self._open)
+        self._pool = ThreadPoolExecutor(threads, thread_name_prefix="noroshi-reader", initializer=self._settle_in)
 
-    def _open(self) -> None:
-        connection = self._open_reader()
-        self._opened.append(connection)
-        self._here.statements = Statements(connection)
+    def _settle_in(self) -> None:
+        self._here.statements = Statements(self._unused.pop())
 
     def _ask(self, question: Callable[[Statements], T]) -> T:
         statements: Statements = self._here.statements
-        statements.connection.execute("BEGIN")
         try:
-            return question(statements)
-        finally:
-            statements.connection.execute("COMMIT")
+            statements.connection.execute("BEGIN")
+            try:
+                return question(statements)
+            finally:
+                statements.connection.execute("COMMIT")
+        except DISK_ERRORS as failure:
+            raise ProblemError("store_unavailable", f"the store cannot be read ({type(failure).__name__})") from None
 
     async def read(self, question: Callable[[Statements], T]) -> T:
         return await asyncio.get_running_loop().run_in_executor(self._pool, self._ask, question)

@@ -95,7 +95,7 @@ def _finish(turn: Turn, verdict: Verdict, group: Sequence[Settlement], ledger: l
         ended = [(*s.key[:2], status, s.code or None, False, s.started_at is None) for s, _ in pairs]
         turn.run_many("notification_ended", ended)
     kind = _KINDS[verdict]
-    ledger.extend([_row(s, kind) for s, _ in pairs])
+    ledger.extend([_row(s, kind, _account(row)) for s, row in pairs])
     return late
 
 
@@ -113,7 +113,7 @@ def _finish_sent(turn: Turn, pairs: Sequence[tuple[Settlement, Row]]) -> None:
     for s, row in pairs:
         if s.message_id:
             tenant, raw, endpoint_id = s.key
-            named.append((tenant, row[3].split(".", 2)[1], s.message_id, raw, endpoint_id))
+            named.append((tenant, _account(row), s.message_id, raw, endpoint_id))
     turn.run_many("put_message_id", named)
 
 
@@ -138,12 +138,20 @@ def _finish_dead(turn: Turn, pairs: Sequence[tuple[Settlement, Row]]) -> None:
     turn.run_many("deactivate_endpoint", gone)
 
 
-def _row(settlement: Settlement, kind: str) -> LedgerRow:
+def _account(row: Row) -> str:
+    """The account of a delivery's lane."""
+    lane: str = row[3]
+    return lane.split(".", 2)[1]
+
+
+def _row(settlement: Settlement, kind: str, account: str | None = None) -> LedgerRow:
     """Times in the detail are instants: history shows them as times."""
     key, _, verdict, at, started_at, due_at, message_id, code, error, _ = settlement
     detail: dict[str, Any] = {}
     if started_at is not None:
         detail["started_at"] = started_at
+    if account is not None and started_at is not None:
+        detail["account"] = account
     if message_id:
         detail["message_id"] = message_id
     if code:

@@ -51,14 +51,15 @@ def open_store(
     meter: Meter,
     crash_points: CrashPoints,
     on_broken: Callable[[], None],
+    on_full: Callable[[], None] = lambda: None,
     vfs: str | None = None,
     synchronous: str = "FULL",
 ) -> SqliteStore:
     """The store of a serving process: the writer in a thread, readers beside it. `on_broken` is called on the
-    loop when the disk has failed under a commit."""
+    loop when the disk has failed under a commit, `on_full` in the writer's thread when it is full."""
     connection = open_connection(path, vfs=vfs, synchronous=synchronous)
     migrate(connection)
-    group = CommitGroup(connection, clock, meter, crash_points)
+    group = CommitGroup(connection, clock, meter, crash_points, on_full)
     readers = ThreadReaders(lambda: open_connection(path, vfs=vfs, is_reader=True, cache_kib=8192))
     return SqliteStore(ThreadWriter(group, on_broken), readers, sealer, clock)
 

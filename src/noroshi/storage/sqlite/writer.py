@@ -4,6 +4,7 @@ import asyncio
 import threading
 from collections import deque
 from collections.abc import Callable, Sequence
+from datetime import timedelta
 from time import perf_counter
 from typing import Any, Protocol, TypeVar
 
@@ -15,7 +16,7 @@ from noroshi.domain.problems import ProblemError
 from noroshi.ports.clock import Clock
 from noroshi.ports.crash_points import CrashPoints
 from noroshi.ports.meter import Meter
-from noroshi.storage.sqlite.connection import Statements
+from noroshi.storage.sqlite.connection import BUSY_PATIENCE_MS, DISK_ERRORS, Statements
 
 T = TypeVar("T")
 
@@ -26,11 +27,12 @@ GROUP_BUDGET_SECONDS = 0.020
 
 _CHECKPOINT_PAGES = 4000
 _WAL_LIMIT_PAGES = 14_000
-"""Beyond this (about 57 MB) the writer waits for readers, so that the log can begin anew."""
+"""Beyond this (about 57 MB) the writer waits a moment for readers, so that the log can begin anew."""
 
+_READER_PATIENCE_MS = 200
+"""Our own readers are done long before; a foreign one may stay for hours, and nobody should wait for it."""
 
-class StoreBrokenError(RuntimeError):
-    """The disk failed under a commit: what was promised can no longer be trusted, the process must end."""
+_COME_BACK = timedelta(seconds=5)
 
 
 class Turn(Statements):
@@ -74,11 +76,19 @@ class Job:
 class CommitGroup:
     """Runs a group of jobs in one transaction, each in its own savepoint: a failing one takes no other with it."""
 
-    def __init__(self, connection: apsw.Connection, clock: Clock, meter: Meter, crash_points: CrashPoints) -> None:
+    def __init__(
+        self,
+        connection: apsw.Connection,
+        clock: Clock,
+        meter: Meter,
+        crash_points: CrashPoints,
+        on_full: Callable[[], None] = lambda: None,
+    ) -> None:
         self.connection = connection
         self.clock = clock
         self.last_number = 0
         self.is_broken = False
+        self._on_full = on_full
         self._meter = meter
         self._crash_points = crash_points
         self._wal_pages = 0
@@ -91,7 +101,8 @@ class CommitGroup:
 
     def commit(self, jobs: Sequence[Job]) -> int:
         """Commits as many jobs as fit the budget (at least one) and answers how many; the rest stay for the
-        next group. After a failed commit every job of the group has its error and nothing was stored."""
+        next group. After a failed commit every job of the group has its error; nothing was stored, unless the
+        disk failed: what it then holds is known after a restart only."""
         started = perf_counter()
         done: list[Job] = []
         try:
@@ -104,7 +115,7 @@ class CommitGroup:
             for job in done:
                 self._crash_points.reach(f"commit.{job.name}.before")
             self.connection.execute("COMMIT")
-        except apsw.Error as failure:
+        except Exception as failure:  # noqa: BLE001 - a writer that died in silence would be waited for, for ever
             victims = done or jobs  # none begun: the transaction itself could not begin
             self._fail(victims, failure)
             return len(victims)
@@ -119,35 +130,67 @@ class CommitGroup:
         connection.execute("SAVEPOINT job")
         try:
             job.result = job.work(Turn(connection, self))
-        except (apsw.FullError, apsw.IOError, apsw.CorruptError, apsw.BusyError):
+        except DISK_ERRORS:
             raise
         except Exception as failure:  # noqa: BLE001 - the caller gets it; the group goes on
             connection.execute("ROLLBACK TO job")
             job.error = failure
         connection.execute("RELEASE job")
 
-    def _fail(self, jobs: Sequence[Job], failure: apsw.Error) -> None:
-        if self.connection.in_transaction:
-            self.connection.execute("ROLLBACK")
+    def _fail(self, jobs: Sequence[Job], failure: Exception) -> None:
         _log.error("store_commit_failed", error=type(failure).__name__, jobs=len(jobs))
-        if isinstance(failure, apsw.IOError | apsw.CorruptError):
-            self.is_broken = True  # after a failed fsync a later success lies: never try again
+        self._judge(failure)
+        try:
+            if self.connection.in_transaction:
+                self.connection.execute("ROLLBACK")
+        except apsw.Error:
+            self.is_broken = True  # neither kept nor undone
         for job in jobs:
-            job.error = ProblemError("store_unavailable", f"the store cannot commit ({type(failure).__name__})")
+            job.error = unavailable(f"the store cannot commit ({type(failure).__name__})")
+
+    def _judge(self, failure: Exception) -> None:
+        """A lock that is held and a full disk pass; after anything else, above all a failed fsync, a later success
+        would lie: it is never tried again (W29)."""
+        if _is_out_of_space(failure):
+            self._on_full()
+        elif not isinstance(failure, apsw.BusyError | apsw.CantOpenError | apsw.NoMemError):
+            self.is_broken = True
 
     def checkpoint_if_large(self) -> None:
-        """Moves the log into the file once it has grown; readers are not waited for until it is very large."""
+        """Moves the log into the file once it has grown; readers are not waited for until it is very large. Under a
+        reader that stays it grows on, by what is written meanwhile, and shrinks when the reader is gone."""
         pages = self._wal_pages
         if pages < self._checkpoint_at - _CHECKPOINT_PAGES:
             self._checkpoint_at = _CHECKPOINT_PAGES  # the log began anew
         if pages < self._checkpoint_at:
             return
         mode = apsw.SQLITE_CHECKPOINT_PASSIVE if pages < _WAL_LIMIT_PAGES else apsw.SQLITE_CHECKPOINT_RESTART
+        self.connection.set_busy_timeout(_READER_PATIENCE_MS)
         try:
             self.connection.wal_checkpoint(mode=mode)
         except apsw.BusyError:
             _log.warning("checkpoint_waits_for_a_reader", pages=pages)
+        except apsw.Error as failure:
+            _log.error("checkpoint_failed", error=type(failure).__name__)
+            self._judge(failure)
+        finally:
+            self.connection.set_busy_timeout(BUSY_PATIENCE_MS)
         self._checkpoint_at = pages + _CHECKPOINT_PAGES
+
+    def close(self) -> None:
+        """A file whose disk has failed is left as it is: closing it must not sync it once more."""
+        if self.is_broken:
+            self.connection.config(apsw.SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, 1)
+        self.connection.close()
+
+
+def unavailable(detail: str) -> ProblemError:
+    return ProblemError("store_unavailable", detail, retry_after=_COME_BACK)
+
+
+def _is_out_of_space(failure: Exception) -> bool:
+    """Also where the log's index cannot grow, which SQLite calls an I/O error."""
+    return isinstance(failure, apsw.FullError) or (getattr(failure, "extendedresult", 0) == apsw.SQLITE_IOERR_SHMSIZE)
 
 
 class Writer(Protocol):
@@ -183,7 +226,7 @@ class InlineWriter:
             jobs = jobs[count:]
 
     def close(self) -> None:
-        self._group.connection.close()
+        self._group.close()
 
 
 class ThreadWriter:
@@ -203,7 +246,7 @@ class ThreadWriter:
         job = Job(name, work, asyncio.get_running_loop().create_future())
         with self._arrived:
             if self._is_closing or self._group.is_broken:
-                raise ProblemError("store_unavailable", "the store is closed")
+                raise unavailable("the store is closed")
             (self._urgent if is_urgent else self._usual).append(job)
             self._arrived.notify()
         result: T = await job.future
@@ -229,10 +272,11 @@ class ThreadWriter:
                 self._put_back(jobs[count:])
             loop = jobs[0].future.get_loop()
             loop.call_soon_threadsafe(_answer_all, jobs[:count])
+            if not self._group.is_broken:
+                self._group.checkpoint_if_large()
             if self._group.is_broken:
                 self._abandon(loop)
                 return
-            self._group.checkpoint_if_large()
 
     def _abandon(self, loop: asyncio.AbstractEventLoop) -> None:
         with self._arrived:
@@ -240,7 +284,7 @@ class ThreadWriter:
             self._urgent.clear()
             self._usual.clear()
         for job in left:
-            job.error = ProblemError("store_unavailable", "the disk failed; nothing was accepted")
+            job.error = unavailable("the disk failed before this was begun")
         loop.call_soon_threadsafe(_answer_all, left)
         loop.call_soon_threadsafe(self._on_broken)
 
@@ -250,7 +294,7 @@ class ThreadWriter:
             self._is_closing = True
             self._arrived.notify()
         self._thread.join()
-        self._group.connection.close()
+        self._group.close()
 
 
 def _answer_all(jobs: Sequence[Job]) -> None:

@@ -82,7 +82,7 @@ class Catcher:
             await asyncio.Event().wait()
         return [_answer(a, o) for a, o in zip(attempts, orders, strict=True)]
 
-    def validate_target(self, address: str) -> str | None:
+    def validate_target(self, address: str) -> str | None:  # noqa: ARG002
         return None
 
 

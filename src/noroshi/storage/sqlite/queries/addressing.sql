@@ -12,15 +12,12 @@ FROM json_each(?) r JOIN batches b ON b.tenant = r.value ->> 0 AND b.batch_id = 
 WHERE b.state < 2;
 
 -- name: people_of_slice
--- What addressing must know of the users of a slice.
-SELECT u.tenant, u.user_id, u.locale, u.timezone, u.preferences
-FROM json_each(?) r JOIN users u ON u.tenant = r.value ->> 0 AND u.user_id = r.value ->> 1;
-
--- name: endpoints_of_slice
--- Their endpoints, without addresses, and whether each is suppressed.
-SELECT e.tenant, e.user_id, e.endpoint_id, e.kind, e.is_active, s.reason IS NOT NULL
+-- What addressing must know of the users of a slice: a row for each endpoint (without its address) and whether it is
+-- suppressed, or one row with nulls for a user who has none.
+SELECT u.tenant, u.user_id, u.locale, u.timezone, u.preferences, e.endpoint_id, e.kind, e.is_active, s.reason IS NOT NULL
 FROM json_each(?) r
-JOIN endpoints e ON e.tenant = r.value ->> 0 AND e.user_id = r.value ->> 1
+JOIN users u ON u.tenant = r.value ->> 0 AND u.user_id = r.value ->> 1
+LEFT JOIN endpoints e ON e.tenant = u.tenant AND e.user_id = u.user_id
 LEFT JOIN suppressions s ON s.tenant = e.tenant AND s.kind = e.kind AND s.blind = e.blind;
 
 -- name: usage_of_slice
@@ -49,8 +46,14 @@ JOIN templates t ON t.tenant = r.value ->> 0 AND t.template_id = r.value ->> 1
 WHERE t.is_active = 1
 GROUP BY t.tenant, t.template_id, t.channel, t.locale, t.variant;
 
+-- name: insert_notification
+-- Writes a notification decided for the first time.
+INSERT INTO notifications (
+    tenant, notification_id, user_id, channel, status, reason, at, content_hash, standing, template_row
+) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?);
+
 -- name: put_notification
--- Writes a decided notification; deciding a held one again replaces what was decided before.
+-- Writes a notification that was held: what is decided now replaces what was decided before.
 INSERT INTO notifications (
     tenant, notification_id, user_id, channel, status, reason, at, content_hash, standing, template_row
 ) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)

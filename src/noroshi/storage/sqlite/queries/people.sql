@@ -52,7 +52,3 @@ FROM notifications WHERE tenant = ?1 AND user_id = ?2 AND at > ?4 AND standing =
 -- Whether the user is registered or was ever addressed.
 SELECT EXISTS (SELECT 1 FROM users WHERE tenant = ?1 AND user_id = ?2)
     OR EXISTS (SELECT 1 FROM notifications WHERE tenant = ?1 AND user_id = ?2);
-
--- name: suppress_endpoint
--- Never use this address again.
-INSERT INTO suppressions (tenant, kind, blind, reason, at) VALUES (?, ?, ?, ?, ?) ON CONFLICT DO NOTHING;

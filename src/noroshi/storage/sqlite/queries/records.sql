@@ -1,6 +1,6 @@
 -- name: notifications_of_batch
 -- A batch's notifications in the order of their ids, with what is live of each.
-SELECT n.tenant, n.notification_id, n.user_id, n.channel, n.status, n.reason, n.at, n.standing, n.sent_at, n.tries,
+SELECT n.tenant, n.notification_id, n.user_id, n.channel, n.status, n.reason, n.at, n.sent_at, n.tries,
     t.template_id, t.version, t.locale, h.due_at,
     (SELECT min(d.due_at) FROM deliveries d WHERE d.tenant = n.tenant AND d.notification_id = n.notification_id
         AND d.state <> 1),
@@ -13,7 +13,7 @@ WHERE n.tenant = ? AND n.notification_id > ? AND n.notification_id <= ? ORDER BY
 
 -- name: notifications_of_user
 -- A user's notifications, newest first, with what is live of each. Parameters: tenant, user, at, id, limit.
-SELECT n.tenant, n.notification_id, n.user_id, n.channel, n.status, n.reason, n.at, n.standing, n.sent_at, n.tries,
+SELECT n.tenant, n.notification_id, n.user_id, n.channel, n.status, n.reason, n.at, n.sent_at, n.tries,
     t.template_id, t.version, t.locale, h.due_at,
     (SELECT min(d.due_at) FROM deliveries d WHERE d.tenant = n.tenant AND d.notification_id = n.notification_id
         AND d.state <> 1),
@@ -38,9 +38,10 @@ SELECT dead_letter_id, notification_id, endpoint_id, lane, user_id, category, te
     code, error, tries, at
 FROM dead_letters
 WHERE tenant = ?1 AND dead_letter_id < ?2
-  AND (?3 IS NULL OR lane LIKE ?3 || '.%') AND (?4 IS NULL OR code = ?4) AND (?5 IS NULL OR category = ?5)
-  AND (?6 IS NULL OR user_id = ?6) AND (?7 IS NULL OR notification_id BETWEEN ?7 AND ?8)
-  AND (?9 IS NULL OR dead_letter_id = ?9) AND (NOT ?10 OR template_row IS NOT NULL)
+  AND (?3 IS NULL OR substr(lane, 1, length(?3) + 1) = ?3 || '.') AND (?4 IS NULL OR code = ?4)
+  AND (?5 IS NULL OR category = ?5) AND (?6 IS NULL OR user_id = ?6)
+  AND (?7 IS NULL OR notification_id BETWEEN ?7 AND ?8) AND (?9 IS NULL OR dead_letter_id = ?9)
+  AND (NOT ?10 OR template_row IS NOT NULL)
 ORDER BY dead_letter_id DESC LIMIT ?11;
 
 -- name: remove_dead_letter
@@ -120,6 +121,13 @@ WHERE tenant IN (SELECT tenant FROM tenants) AND notification_id < ? AND status 
 -- Forgets one notification.
 DELETE FROM notifications WHERE tenant = ? AND notification_id = ?;
 
+-- name: forget_message_id
+-- Forgets how receipts would find one notification; parameters: tenant, notification.
+DELETE FROM message_ids WHERE (tenant, account, message_id) IN (
+    SELECT tenant, detail ->> 'account', detail ->> 'message_id' FROM ledger
+    WHERE tenant = ? AND notification_id = ? AND kind = 'sent'
+);
+
 -- name: forget_ledger
 -- Forgets what happened to one notification.
 DELETE FROM ledger WHERE tenant = ? AND notification_id = ?;
@@ -130,10 +138,11 @@ DELETE FROM dead_letters WHERE tenant = ? AND notification_id = ?;
 
 -- name: old_batches
 -- A page of decided batches below an id that have no notification left. Parameters: id, limit.
+-- (The cast: joined blobs are text to SQLite, and every blob is greater than any text.)
 SELECT b.tenant, b.batch_id FROM batches b
 WHERE b.tenant IN (SELECT tenant FROM tenants) AND b.batch_id < ? AND b.state IN (1, 3) AND NOT EXISTS (
     SELECT 1 FROM notifications n WHERE n.tenant = b.tenant
-        AND n.notification_id BETWEEN b.batch_id AND substr(b.batch_id, 1, 13) || x'ffffff'
+        AND n.notification_id BETWEEN b.batch_id AND CAST(substr(b.batch_id, 1, 13) || x'ffffff' AS BLOB)
 ) LIMIT ?;
 
 -- name: forget_batch

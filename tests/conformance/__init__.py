@@ -1,0 +1,1 @@
+"""One suite per port: every store passes all of it, and not a line knows which one it runs on."""

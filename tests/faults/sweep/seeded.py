@@ -1,0 +1,94 @@
+"""A data folder made once, with people, a template and a key, and copied for every trial that starts from it."""
+
+import asyncio
+import shutil
+from pathlib import Path
+
+from msgspec import Struct
+
+from noroshi.bootstrap import Back
+from noroshi.domain.ids import DEFAULT_TENANT
+from noroshi.domain.people import User
+from noroshi.domain.records import KeyScope
+from noroshi.domain.templates import Content
+from noroshi.settings import read_settings
+from noroshi.storage.sqlite.store import SqliteStore
+from tests.stand_ins.ledger_provider.wire import content_hash
+
+TEMPLATE = "note"
+
+_LOCALE = "en"
+_CHANNELS = ("email", "sms", "voice")
+_SUBJECT = "Note {}"
+_BODY = "{} for {}"
+_AT_ONCE = 500
+
+
+class Seeded(Struct, frozen=True):
+    """`people` are the ids of those who can be reached on every channel of the template."""
+
+    data: Path
+    api_key: str
+    people: list[str]
+
+    def copy_to(self, folder: Path) -> Path:
+        shutil.copytree(self.data, folder)
+        return folder
+
+
+def expected_hash(channel: str, number: str, user_id: str) -> str:
+    """The content that a message with `data.n = number` must have when it reaches the provider (I4)."""
+    subject = _SUBJECT.format(number) if channel == "email" else None
+    return content_hash(Content(_BODY.format(number, _name(user_id)), subject))
+
+
+def seed(data: Path, people: int) -> Seeded:
+    back = Back(read_settings({}, {"data": str(data)}))
+    try:
+        return asyncio.run(_seed(back, data, [f"person-{number}" for number in range(people)]))
+    finally:
+        back.close()
+
+
+async def _seed(back: Back, data: Path, people: list[str]) -> Seeded:
+    await fill(back.store, people)
+    return Seeded(data, await back.mint_key("sweep", list(KeyScope)), people)
+
+
+async def fill(store: SqliteStore, people: list[str]) -> None:
+    """The people, and a template on every channel."""
+    for first in range(0, len(people), _AT_ONCE):
+        await asyncio.gather(
+            *(
+                store.people.put_user(DEFAULT_TENANT, _person(user_id, number))
+                for number, user_id in enumerate(people[first : first + _AT_ONCE], first)
+            )
+        )
+    for channel in _CHANNELS:
+        await store.templates.add(
+            DEFAULT_TENANT,
+            TEMPLATE,
+            channel=channel,
+            locale=_LOCALE,
+            variant="",
+            subject=_SUBJECT.format("{{ n }}") if channel == "email" else None,
+            title=None,
+            body=_BODY.format("{{ n }}", "{{ user.name }}"),
+            metadata={},
+            created_by="seed",
+        )
+
+
+def _person(user_id: str, number: int) -> User:
+    return User(
+        user_id,
+        email=f"{user_id}@example.com",
+        phone=f"+8190{number:08d}",
+        name=_name(user_id),
+        locale=_LOCALE,
+        timezone="Asia/Tokyo",
+    )
+
+
+def _name(user_id: str) -> str:
+    return user_id.replace("-", " ").title()

@@ -1,0 +1,239 @@
+"""What drives the product past its crash points. Each may be begun again after a crash, with the same keys."""
+
+import time
+from collections.abc import Callable, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from datetime import timedelta
+
+from msgspec import Struct, field
+
+from noroshi.domain.instants import plus
+from noroshi.flow.accept.intake import ANSWER_WAIT
+from tests.faults.machinery.load import PATH
+from tests.faults.sweep.launcher import VARIABLE
+from tests.faults.sweep.seeded import TEMPLATE
+from tests.faults.sweep.trial import Trial, now
+from tests.stand_ins.ledger_provider.wire import Conduct
+
+CODES = "one_time_code"
+"""The category whose messages may never be doubled."""
+
+_MOST_RECIPIENTS = 10_000
+_OVERTIME = timedelta(milliseconds=300)
+_TRIES_AT_THE_LOCK = 5
+_RECIPIENTS_TO_CANCEL = 300
+_REJECTED = 400
+
+Act = Callable[[Trial], None]
+
+
+def _nothing(_trial: Trial) -> None:
+    return
+
+
+class Workload(Struct, frozen=True):
+    """`prepare` runs before the life that crashes, `check` after the drain. `is_command`: not the server dies, but
+    a command beside it."""
+
+    name: str
+    run: Act
+    prepare: Act = _nothing
+    check: Act = _nothing
+    plants: Sequence[str] | None = None
+    environment: Mapping[str, str] = field(default_factory=dict)
+    is_command: bool = False
+
+
+def _send(trial: Trial) -> None:
+    people = trial.seeded.people
+    for number in range(3):
+        trial.post(f"single-{number}", people[number : number + 1], "email", "sms")
+    trial.post("codes", people[3:8], "sms", category=CODES, priority="critical")
+    trial.post("many", people[10:50], "email")
+    trial.drain()
+
+
+def _send_to_many(trial: Trial) -> None:
+    trial.post("very many", trial.seeded.people, "email")
+    trial.drain()
+
+
+def _answer_late(trial: Trial) -> None:
+    """Everything is kept, nothing more is decided, and after two seconds the caller is told so."""
+    strangers = [f"stranger-{number}" for number in range(_MOST_RECIPIENTS - len(trial.seeded.people))]
+    recipients = [*strangers, *trial.seeded.people]
+    if trial.posted:
+        for key in list(trial.posted):
+            trial.post(key, recipients, "email", priority="critical")
+    else:
+        any(_is_answered_late(trial, f"late {number}", recipients) for number in range(_TRIES_AT_THE_LOCK))
+    trial.drain()
+
+
+def _is_answered_late(trial: Trial, key: str, recipients: Sequence[str]) -> bool:
+    """The writer is held from the moment the batch is kept until its caller has been told; False if that came too
+    late, when all was decided."""
+    with ThreadPoolExecutor(1) as caller:
+        answer = caller.submit(trial.post, key, recipients, "email", priority="critical")
+        with trial.store.held_when("SELECT count(*) FROM batches WHERE state = 0", answer.done) as is_held:
+            if is_held:
+                time.sleep((ANSWER_WAIT + _OVERTIME).total_seconds())
+        answer.result()
+    return is_held
+
+
+def _cancel(trial: Trial) -> None:
+    pause_id = trial.call("POST", "/api/v1/pauses", {"kind": "everything"}, expect=201).fields["pause_id"]
+    batch_id = trial.post("withdrawn", trial.seeded.people[:_RECIPIENTS_TO_CANCEL], "email")
+    trial.call("POST", f"{PATH}/{batch_id}/cancel", expect=200)
+    trial.call("DELETE", f"/api/v1/pauses/{pause_id}", expect=204)
+    trial.post("kept", trial.seeded.people[-2:], "email")
+    trial.drain()
+
+
+def _check_cancelled(trial: Trial) -> None:
+    batch_id = trial.posted["withdrawn"].batch_id
+    statuses = trial.call("GET", f"{PATH}/{batch_id}/status", expect=200).fields["statuses"]
+    assert statuses == {"CANCELLED": _RECIPIENTS_TO_CANCEL}
+
+
+def _pause(trial: Trial) -> None:
+    pause_id = trial.call("POST", "/api/v1/pauses", {"kind": "category", "name": "social"}, expect=201).fields[
+        "pause_id"
+    ]
+    trial.post("paused", trial.seeded.people[:20], "email", category="social")
+    if trial.posted["paused"].heard[-1].status == 202:
+        trial.await_store("deliveries", "state = 2", 20)
+    trial.call("DELETE", f"/api/v1/pauses/{pause_id}", expect=204)
+    trial.drain()
+
+
+def _check_unpaused(trial: Trial) -> None:
+    assert trial.call("GET", "/api/v1/pauses", expect=200).fields["items"] == []
+
+
+def _bury(trial: Trial) -> None:
+    trial.provider.behave(Conduct(status=_REJECTED))
+    trial.post("rejected", trial.seeded.people[:10], "email")
+    trial.drain()
+    trial.provider.behave(Conduct())
+
+
+def _replay(trial: Trial) -> None:
+    _bury(trial)
+    trial.call("POST", "/api/v1/dead-letters/replay", {"all": True}, expect=200)
+    trial.drain()
+
+
+def _check_replayed(trial: Trial) -> None:
+    assert trial.store.count("notifications", "status = 60") == 10
+    assert trial.store.count("dead_letters") == 0
+
+
+def _discard(trial: Trial) -> None:
+    _bury(trial)
+    trial.call("POST", "/api/v1/dead-letters/discard", {"all": True}, expect=200)
+
+
+def _check_discarded(trial: Trial) -> None:
+    assert trial.store.count("notifications", "status = 70") == 10
+    assert trial.store.count("dead_letters") == 0
+
+
+def _limit(trial: Trial) -> None:
+    trial.provider.behave(Conduct(is_limiting=True, retry_after="1", requests=1))
+    trial.post("limited", trial.seeded.people[:10], "email")
+    trial.drain()
+
+
+def _catch(trial: Trial) -> None:
+    trial.post("called", trial.seeded.people[:10], "voice")
+    trial.drain()
+
+
+def _change_people(trial: Trial) -> None:
+    newcomer, leaver = "/api/v1/users/newcomer", f"/api/v1/users/{trial.seeded.people[-1]}"
+    trial.post("bystander", trial.seeded.people[:1], "email")
+    trial.drain()
+    trial.call("PUT", newcomer, {"email": "newcomer@example.com"}, expect=200)
+    trial.call("PUT", f"{newcomer}/notification-preferences", {"channels": {"sms": False}}, expect=200)
+    device = {"platform": "ios", "device_token": "a" * 64}
+    token_id = trial.call("POST", f"{newcomer}/devices", device, expect=200).fields["token_id"]
+    trial.call("DELETE", f"{newcomer}/devices/{token_id}", expect=204)
+    trial.call("DELETE", leaver)
+
+
+def _check_people(trial: Trial) -> None:
+    newcomer, leaver = "/api/v1/users/newcomer", f"/api/v1/users/{trial.seeded.people[-1]}"
+    assert trial.call("GET", newcomer, expect=200).fields["email"] == "newcomer@example.com"
+    preferences = trial.call("GET", f"{newcomer}/notification-preferences", expect=200).fields
+    assert preferences["channels"]["sms"] is False
+    assert trial.call("GET", f"{newcomer}/devices", expect=200).fields["items"] == []
+    trial.call("GET", leaver, expect=404)
+
+
+def _change_template(trial: Trial) -> None:
+    path = f"/api/v1/templates/{TEMPLATE}"
+    worse = {"channel": "email", "locale": "en", "subject": "Note", "body": "worse"}
+    trial.call("POST", path, worse, expect=201)
+    trial.call("POST", f"{path}/rollback", {"channel": "email", "locale": "en", "version": 1}, expect=200)
+    trial.post("as before", trial.seeded.people[:5], "email")
+    trial.drain()
+
+
+def _change_keys(trial: Trial) -> None:
+    trial.post("bystander", trial.seeded.people[:5], "email")
+    trial.command("keys", "create", "--name", "second", "--scopes", "read")
+    for key_id in _live_keys(trial, "second"):
+        trial.command("keys", "revoke", key_id)
+
+
+def _live_keys(trial: Trial, name: str) -> list[str]:
+    rows = trial.store.rows("SELECT key_id FROM api_keys WHERE name = ? AND revoked_at IS NULL", name)
+    return [key_id for (key_id,) in rows]
+
+
+def _check_keys(trial: Trial) -> None:
+    assert _live_keys(trial, "second") == []
+
+
+def _live_long_ago(trial: Trial) -> None:
+    trial.start(**{VARIABLE: "lives_long_ago"})
+    trial.post("old", trial.seeded.people[:20], "email")
+    trial.drain()
+    assert trial.noroshi.stop() == 0
+    assert len(trial.provider.taken()) == 20
+    trial.begin_anew()
+
+
+def _tidy(trial: Trial) -> None:
+    trial.post("new", trial.seeded.people[20:40], "email")
+    trial.drain()
+    trial.await_store("notifications", f"at < {plus(now(), -timedelta(days=1))}", 0)
+
+
+def _check_tidied(trial: Trial) -> None:
+    assert trial.store.count("batches") == trial.store.count("idempotency_keys") == 1
+
+
+def _send_slowly(trial: Trial) -> None:
+    if "slow" not in trial.posted:
+        trial.provider.behave(Conduct(delay=timedelta(seconds=4), requests=1))
+    trial.post("slow", trial.seeded.people[:10], "email")
+    trial.drain()
+
+
+SEND = Workload("send", _send)
+SEND_TO_MANY = Workload("send to many", _send_to_many)
+ANSWER_LATE = Workload("answer late", _answer_late)
+CANCEL = Workload("cancel", _cancel, check=_check_cancelled)
+PAUSE = Workload("pause", _pause, check=_check_unpaused)
+REPLAY = Workload("replay", _replay, check=_check_replayed)
+DISCARD = Workload("discard", _discard, check=_check_discarded)
+LIMIT = Workload("limit", _limit)
+CATCH = Workload("catch", _catch, environment={"NOROSHI_CATCHER": "on"})
+PEOPLE = Workload("people", _change_people, check=_check_people)
+TEMPLATES = Workload("templates", _change_template)
+KEYS = Workload("keys", _change_keys, check=_check_keys, is_command=True)
+TIDY = Workload("tidy", _tidy, prepare=_live_long_ago, check=_check_tidied, plants=())
+RENEW = Workload("renew", _send_slowly, plants=("has_short_leases",), environment={"LEDGER_PROVIDER_TIMEOUT": "5"})

@@ -1,0 +1,119 @@
+"""L2: the process ends at every crash point there is, one after the other, and nothing is lost or wrongly doubled."""
+
+import os
+import statistics
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+
+import pytest
+
+from tests.faults.machinery.reckoning import Word, render, render_problems
+from tests.faults.machinery.report import publish
+from tests.faults.sweep.driver import Swept, sweep
+from tests.faults.sweep.points import UnreadableError, crash_points, unguarded
+from tests.faults.sweep.seeded import Seeded, seed
+from tests.faults.sweep.table import POINTS, Row
+from tests.faults.sweep.workloads import SEND
+
+pytestmark = pytest.mark.xdist_group("processes")
+
+ROUNDS = 10 if os.environ.get("NOROSHI_TEST_FULL") == "1" else 1
+SERVERS = 2
+PEOPLE = 600
+
+WITHOUT_POINTS = {
+    "storage/sqlite/connection.py:migrate",  # one transaction with its number, before anything is served
+    "storage/sqlite/readers.py:_ask",  # ends a reading; a reader's connection cannot write
+}
+
+
+def test_every_crash_point_has_a_row_in_the_sweep_and_every_row_a_point() -> None:
+    assert crash_points() == POINTS.keys()
+
+
+def test_no_commit_and_no_send_is_without_a_crash_point_before_and_after_it() -> None:
+    assert unguarded() == WITHOUT_POINTS
+
+
+def test_a_new_commit_a_new_point_and_a_new_send_are_noticed(tmp_path: Path) -> None:
+    (tmp_path / "store.py").write_text(
+        "async def keep(self, is_new):\n"
+        "    name = 'first' if is_new else 'second'\n"
+        "    await self._writer.turn(name, work)\n"
+        "def commit(self):\n"
+        "    self.crash_points.reach(f'commit.{name}.before')\n"
+        "    self.connection.execute('COMMIT')\n"
+    )
+    (tmp_path / "hurried.py").write_text("async def hurry(channel):\n    await channel.send([])\n")
+    assert crash_points(tmp_path) == {"commit.first.before", "commit.second.before"}
+    assert unguarded(tmp_path) == {"store.py:commit", "hurried.py"}
+
+
+def test_a_point_whose_name_cannot_be_read_is_refused(tmp_path: Path) -> None:
+    (tmp_path / "store.py").write_text("async def keep(self, name):\n    await self._writer.turn(name, work)\n")
+    with pytest.raises(UnreadableError):
+        crash_points(tmp_path)
+
+
+@pytest.fixture(scope="module")
+def seeded(tmp_path_factory: pytest.TempPathFactory) -> Seeded:
+    return seed(tmp_path_factory.mktemp("seeded") / "data", PEOPLE)
+
+
+def test_nothing_is_lost_or_wrongly_doubled_wherever_the_process_ends(tmp_path: Path, seeded: Seeded) -> None:
+    # L2, W1-W4, W9-W13, W16, W27
+    problems: list[str] = []
+    swept: list[Swept] = []
+
+    def attempt(place: tuple[int, str]) -> None:
+        number, point = place
+        try:
+            found = sweep(point, POINTS[point], tmp_path / f"{point}-{number}", seeded)
+        except Exception as error:
+            problems.append(f"{point}: {type(error).__name__}: {error}")
+        else:
+            swept.append(found)
+            problems.extend(_problems(found))
+
+    with ThreadPoolExecutor(SERVERS) as servers:
+        list(servers.map(attempt, [(number, point) for number in range(ROUNDS) for point in POINTS]))
+    assert not problems, "\n".join(problems)
+    controls = {
+        "SENT committed before the send": _control("send.ledger.before", "settles_first", tmp_path, seeded),
+        "202 before the commit": _control("commit.accept.before", "answers_first", tmp_path, seeded),
+    }
+    _publish(sorted(swept, key=lambda one: one.point), controls)
+    assert all(control.reckoning.is_as_expected for control in controls.values())
+
+
+def _control(point: str, plant: str, folder: Path, seeded: Seeded) -> Swept:
+    return sweep(point, Row(SEND), folder / plant, seeded, plants=[plant])
+
+
+def _problems(swept: Swept) -> Iterator[str]:
+    edge = swept.point.rpartition(".")[2]
+    if not swept.is_sound:
+        copies = f"{swept.unexplained} copies unexplained, {swept.doubled_codes} of one-time codes"
+        yield f"{swept.point}: {copies}\n{render_problems(swept.reckoning)}"
+    if edge in POINTS[swept.point].flying and not swept.in_flight:
+        yield f"{swept.point}: nothing was in flight, so it proves nothing"
+    expected = {"commit.accept.before": [202], "commit.accept.after": [409]}.get(swept.point)
+    if expected not in (None, swept.retried):
+        yield f"{swept.point}: the unanswered request was answered {swept.retried} when it was repeated (W1, W2)"
+
+
+def _publish(swept: list[Swept], controls: dict[str, Swept]) -> None:
+    started_in = statistics.median(one.started_in for one in swept if one.started_in)
+    lines = [
+        f"{len(POINTS)} points, {len(swept)} crashes; ready again after {started_in:.2f} s (median).",
+        "",
+        "| point | workload | in flight | ok | lost | unexpected | duplicated |",
+        "|---|---|" + "---:|" * 5,
+    ]
+    for one in swept:
+        words = one.reckoning.words
+        counts = [words[word] for word in (Word.OK, Word.LOST, Word.UNEXPECTED, Word.DUPLICATED)]
+        lines.append(f"| {one.point} | {one.workload} | {one.in_flight} | {' | '.join(map(str, counts))} |")
+    table = render({name: control.reckoning for name, control in controls.items()})
+    publish("L2", "\n".join([*lines, "", "Controls:", "", table]))

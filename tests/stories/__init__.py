@@ -1,0 +1,1 @@
+"""Stories: what people rely on, told through the API against the whole product."""

@@ -1,0 +1,59 @@
+"""Every story gets a world of its own; whoever needs another day or other settings builds one.
+
+The rounds that catch what was forgotten (looks, sweeps, polls) are taken away: what a story tells must come about by
+itself and in time, and hours pass quickly. A story about those rounds asks for them."""
+
+from collections.abc import Callable, Iterator
+from datetime import datetime, timedelta
+from functools import partial
+from pathlib import Path
+
+import pytest
+
+from noroshi import bootstrap
+from noroshi.flow import way
+from noroshi.flow.accept import intake
+from noroshi.flow.dispatch import sweeper
+from noroshi.flow.dispatch.settings import DispatchSettings
+from tests.stories.world import MONDAY, World
+
+Build = Callable[..., World]
+NEVER = timedelta(days=1)
+
+
+def take_rounds_away(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(bootstrap, "DispatchSettings", partial(DispatchSettings, look_every=NEVER, pauses_every=NEVER))
+    monkeypatch.setattr(sweeper, "EVERY", NEVER)
+    monkeypatch.setattr(intake, "_POLL", NEVER)
+    monkeypatch.setattr(way, "_TIDY_EVERY", NEVER)
+
+
+@pytest.fixture
+def rounds() -> bool:
+    """Whether the world has its rounds; a story overrides it."""
+    return False
+
+
+@pytest.fixture
+def build(tmp_path: Path, rounds: bool, monkeypatch: pytest.MonkeyPatch) -> Iterator[Build]:
+    """Builds worlds: `build(start, max_unfinished="3")`."""
+    if not rounds:
+        take_rounds_away(monkeypatch)
+    built: list[World] = []
+
+    def make(start: datetime = MONDAY, **settings: str) -> World:
+        built.append(World(tmp_path / str(len(built)), start, **settings))
+        return built[-1]
+
+    yield make
+    for world in built:
+        if not world.loop.is_closed():
+            world.stop()
+
+
+@pytest.fixture
+def world(build: Build) -> World:
+    return build()
+
+
+with_rounds = pytest.mark.parametrize("rounds", [True], ids=["rounds"])
