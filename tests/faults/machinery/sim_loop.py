@@ -10,6 +10,7 @@ import heapq
 import math
 import random
 import sys
+import warnings
 from asyncio import events
 from collections.abc import AsyncGenerator, Awaitable, Callable, Coroutine, Generator
 from contextvars import Context
@@ -187,10 +188,13 @@ class SimLoop(_Loop):
         if self._is_closed:
             return
         self._is_closed = True
-        while abandoned := asyncio.all_tasks(self):
-            for task in abandoned:
-                _end(task.get_coro())
-                asyncio.tasks._unregister_task(task)
+        with warnings.catch_warnings():
+            # A coroutine that was handed to one which never began is nobody's fault in a world that is over.
+            warnings.simplefilter("ignore", RuntimeWarning)
+            while abandoned := asyncio.all_tasks(self):
+                for task in abandoned:
+                    _end(task.get_coro())
+                    asyncio.tasks._unregister_task(task)
         self._ready.clear()
         self._timers.clear()
 

@@ -23,6 +23,9 @@ from tests.faults.simulation.windows import LEAST, WINDOWS
 from tests.faults.simulation.world import Verdict, World
 
 _CHUNK = 25
+_SMALL_CHUNK = 4
+"""For a search that ends at the first finding: what is begun is also finished."""
+
 _SHOWN = 5
 _QUIET = structlog.make_filtering_bound_logger(50)
 
@@ -64,7 +67,8 @@ def run_seed(seed: int, mutant: str | None = None, *, is_told: bool = False) -> 
 
 def verdicts(seeds: Sequence[int], mutant: str | None = None, workers: int = 2) -> Iterator[Verdict]:
     """In the order of the seeds; whoever has seen enough may stop asking."""
-    chunks = [seeds[start : start + _CHUNK] for start in range(0, len(seeds), _CHUNK)]
+    size = _CHUNK if mutant is None else _SMALL_CHUNK
+    chunks = [seeds[start : start + size] for start in range(0, len(seeds), size)]
     with patch.dict(os.environ, PYTHONHASHSEED="0"), ProcessPoolExecutor(workers, get_context("spawn")) as pool:
         waiting = [pool.submit(_run_chunk, chunk, mutant) for chunk in chunks]
         try:

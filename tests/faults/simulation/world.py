@@ -34,7 +34,7 @@ from tests.faults.simulation.windows import leased, windows_of_crash
 MOST_LIVES = 40
 """Seven by poison, and more than any scenario plans: a world that needs more is going round in circles."""
 
-_MOST_STEPS = 400_000
+_MOST_STEPS = 50_000
 _MOST_ROUNDS = 2_000
 _LONGEST_OVERDUE = timedelta(minutes=8)
 """The longest rest an account is given is five minutes; then the breaker may want another."""
