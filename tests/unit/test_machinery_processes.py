@@ -175,8 +175,6 @@ def test_control_a_product_that_forgets_its_keys_contradicts_itself(tmp_path: Pa
 
 def test_what_cannot_be_answered_in_time_stays_unanswered(tmp_path: Path) -> None:
     load = Load(served(tmp_path).url, "nrs_stub", bodies(3))
-    began = time.monotonic()
     asyncio.run(load.run(0.3))
-    assert time.monotonic() - began < 5
     assert {posted.answered for posted in load.posted.values()} == {Answered.NOTHING}
     assert all(posted.answered_at is None for posted in load.posted.values())
