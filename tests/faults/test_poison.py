@@ -38,6 +38,9 @@ POISONED = 3
 BOMB = "{% if user.name %}{{ 'a'|indent(number) }}{% endif %}hello"
 
 CLOCK = SystemClock()
+
+pytestmark = pytest.mark.xdist_group("poison")
+
 ROWS: list[str] = []
 
 

@@ -25,6 +25,10 @@ def test_a_later_run_replaces_an_earlier_one(tmp_path: Path) -> None:
     assert (tmp_path / "L1.md").read_text() == "second\n"
 
 
-@pytest.mark.parametrize("section", ["L1", "L1-mutants", "L2", "L3", "L4", "L5", "providers", "input"])
+LAYERS = ["L1", "L1-mutants", "L2", "L3", "L4", "L5"]
+SCENARIOS = ["full", "poison", "sweeper", "providers", "input", "schemathesis"]
+
+
+@pytest.mark.parametrize("section", [*LAYERS, *SCENARIOS])
 def test_the_published_report_has_a_place_for_every_layer(section: str) -> None:
     assert "kept here" in paste(REPORT.read_text(), {section: "kept here"})
