@@ -137,6 +137,7 @@ class SimLoop(_Loop):
             if handle._cancelled:
                 continue
             if self.steps >= last:
+                ready.append(handle)  # or the task it belongs to might be dropped before it can be closed
                 return self._end_of_steps()
             self.steps += 1
             handle._run()
