@@ -107,7 +107,7 @@ class Mix(StrEnum):
 
 
 def draw_asks(chance: random.Random, mix: Mix, *, has_poison: bool) -> list[Ask]:
-    count = chance.randint(2, 4) if mix is Mix.LARGE else chance.randint(4, 10)
+    count = chance.randint(2, 3) if mix is Mix.LARGE else chance.randint(3, 7)
     texts = [f"text {n}" for n in range(2 if mix is Mix.COPIES else count)]
     asks = [_draw_ask(chance, number, mix, chance.choice(texts)) for number in range(count)]
     if has_poison:
@@ -145,7 +145,7 @@ def _draw_ask(chance: random.Random, number: int, mix: Mix, text: str) -> Ask:
 
 def _draw_people(chance: random.Random, mix: Mix) -> list[str]:
     if mix is Mix.LARGE:
-        people = [*_HABITUAL, *chance.sample(_SPECIAL, 4)]
+        people = [*chance.sample(_HABITUAL, 10), *chance.sample(_SPECIAL, 4)]
         chance.shuffle(people)
         return [*people, *chance.choices(people, k=chance.randint(0, 2))]
     known = _SPECIAL if mix is Mix.LIMITS and chance.random() < 0.8 else _HABITUAL

@@ -105,7 +105,7 @@ POINTS = (
     *("commit.replay.before", "commit.replay.after", "commit.answer.before", "commit.answer.after"),
     *("commit.block_account.before", "commit.block_account.after", "commit.resume.after", "commit.renew.after"),
 )
-_POINT_WEIGHTS = (6, 6, 3, 3, 4, 4, 8, 8, 4, 4, 4, 4, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1)
+_POINT_WEIGHTS = (10, 10, 3, 3, 4, 4, 8, 8, 4, 4, 4, 4, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1)
 
 
 def draw_scenario(chance: random.Random) -> Scenario:

@@ -34,7 +34,7 @@ RETIRED: Mapping[str, str] = {**USUAL, "email": "gamma"}
 
 _WORKERS = {f"{c}.{p}": 2 if p is Priority.NORMAL else 1 for c in CHANNELS for p in Priority}
 _SMALL: Mapping[str, object] = {
-    "noroshi.flow.accept.intake.LARGEST_SLICE": 6,
+    "noroshi.flow.accept.intake.LARGEST_SLICE": 4,
     "noroshi.flow.accept.intake.SMALLEST_SLICE": 2,
     "noroshi.flow.accept.desk.CANCEL_PAGE": 2,
     "noroshi.flow.dispatch.dispatcher.RESUME_PAGE": 2,
