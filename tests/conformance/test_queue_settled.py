@@ -83,6 +83,22 @@ async def test_those_before_a_suspect_are_taken_without_it(ground: Ground) -> No
     assert people_of((await ground.take()).claims) == ["hanako"]
 
 
+async def test_the_innocent_pass_however_many_suspects_wait_before_them(ground: Ground) -> None:  # W27, F21
+    await ground.accept(HANAKO, TARO)
+    for _ in range(2):
+        for claim in (await ground.take()).claims:
+            await ground.settle(claim, Verdict.RESEND, is_tried=False)
+    ground.clock.move(SECOND)
+    await ground.accept(ALICE)
+    (suspect,) = (await ground.take(limit=1)).claims
+    beside = await ground.take(limit=1)
+    assert (people_of(beside.claims), beside.has_more) == (["alice"], True)
+    blocked = await ground.take(limit=1)
+    assert (blocked.claims, blocked.has_more) == ([], True)
+    await ground.settle(suspect, Verdict.SENT)
+    assert len((await ground.take(limit=1)).claims) == 1
+
+
 # the ends
 
 

@@ -174,27 +174,30 @@ def _claim(
 ) -> tuple[list[_Held], Instant, Instant | None, bool]:
     until = plus(turn.now, lease)
     rows = turn.rows("ready_deliveries", lane.name, turn.now, limit + 1)
+    is_suspect_waiting = bool(rows) and rows[0][3] >= LONE_FROM and _is_suspect_held(turn)
+    if is_suspect_waiting:  # also behind a whole page of suspects there may be innocent ones
+        rows = turn.rows("ready_innocents", lane.name, turn.now, LONE_FROM, limit + 1)
     aside = [row for row in rows[:limit] if row[6] in paused_categories]
     turn.run_many("set_delivery_aside", [row[:3] for row in aside])
-    chosen = _alone_if_suspect(turn, [row for row in rows[:limit] if row[6] not in paused_categories])
+    chosen = _alone_if_suspect([row for row in rows[:limit] if row[6] not in paused_categories])
     first = turn.next_number(len(chosen))
     held = [_Held(row, first + n) for n, row in enumerate(chosen)]
     turn.run_many("claim_delivery", [(until, h.fence, *h.row[:3]) for h in held])
-    has_more = len(rows) > len(chosen) + len(aside)
+    has_more = is_suspect_waiting or len(rows) > len(chosen) + len(aside)
     following = None if has_more else turn.one("next_due_delivery", lane.name, turn.now)
     return held, until, None if following is None else Instant(following[0]), has_more
 
 
-def _alone_if_suspect(turn: Turn, rows: list[Row]) -> list[Row]:
+def _is_suspect_held(turn: Turn) -> bool:
     """A suspect comes alone, and only while no other is claimed in any lane: if the process dies, one alone has to
     answer for it. Else an innocent one beside it would be counted, and at last given up, with it."""
+    return turn.one("held_suspect", turn.now, LONE_FROM) is not None
+
+
+def _alone_if_suspect(rows: list[Row]) -> list[Row]:
     for index, row in enumerate(rows):
         if row[3] >= LONE_FROM:
-            if index:
-                return rows[:index]
-            if turn.one("held_suspect", turn.now, LONE_FROM) is None:
-                return [row]
-            return [row for row in rows if row[3] < LONE_FROM]
+            return rows[:index] or [row]
     return rows
 
 

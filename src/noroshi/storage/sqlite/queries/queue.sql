@@ -8,6 +8,11 @@ FROM deliveries WHERE lane = ? AND state = 0 AND due_at <= ? ORDER BY due_at LIM
 UPDATE deliveries SET state = 1, due_at = ?, fence = ?, claims = claims + 1
 WHERE tenant = ? AND notification_id = ? AND endpoint_id = ?;
 
+-- name: ready_innocents
+-- As ready_deliveries, without those that had been claimed that often without an outcome.
+SELECT tenant, notification_id, endpoint_id, claims, tries, user_id, category, template_row, expires_at, wanted_at
+FROM deliveries WHERE lane = ? AND state = 0 AND due_at <= ? AND claims < ? ORDER BY due_at LIMIT ?;
+
 -- name: held_suspect
 -- Whether some delivery is under a lease that had been claimed that often without an outcome.
 SELECT 1 FROM deliveries WHERE state = 1 AND due_at > ? AND claims > ? LIMIT 1;
