@@ -3,7 +3,9 @@
 import random
 from collections import Counter
 from collections.abc import Callable, Coroutine, Mapping
+from contextlib import closing
 from datetime import timedelta
+from functools import partial
 from hashlib import blake2b
 from typing import Any
 
@@ -92,21 +94,20 @@ class World:
     def run(self) -> Verdict:
         for line in tell_scenario(self.scenario):
             self._tell(line)
-        with small_scale(self.scenario.answer_wait):
+        with closing(self._keeper), small_scale(self.scenario.answer_wait):
             for plan in self.scenario.lives:
-                self._live(lambda site, plan=plan: self._follow(site, plan), _layout(plan), plan)  # type: ignore[misc]
+                self._live(partial(self._follow, plan=plan), RETIRED if plan.is_retired else USUAL, plan)
             self._provider.weather = CALM
             if self.scenario.has_gamma:
                 self._live_out(RETIRED)
             self._live_out(USUAL, is_last=True)
-        self._judge()
-        self._keeper.close()
+            self._judge()
         return self.verdict
 
     def _live_out(self, served: Mapping[str, str], *, is_last: bool = False) -> None:
         """Lives on until nothing is left to do that these accounts can do."""
         while not self.verdict.violations and self._lives < MOST_LIVES:
-            if self._live(lambda site: self._finish(site, served, is_last=is_last), served):
+            if self._live(partial(self._finish, served=served, is_last=is_last), served):
                 return
         if not self.verdict.violations:
             self._violate("I1", f"not finished after {self._lives} lives")
@@ -135,7 +136,8 @@ class World:
             except (StuckError, RunawayError, UnhandledError) as error:
                 self._violate("loop", f"{type(error).__name__}: {error} {error.__cause__ or ''}")
             self.verdict.steps += life.loop.steps
-        self._check_errors(site)
+        for one in {site, self._callers.site}:
+            self._check_errors(one)
         if where is not None:
             self._note_crash(where)
         self._zombie = None
@@ -390,7 +392,3 @@ class World:
     def _tell(self, text: str) -> None:
         if self._listener is not None:
             self._listener(f"{self.machine.loop.time():10.3f}  {text}")
-
-
-def _layout(plan: LifePlan) -> Mapping[str, str]:
-    return RETIRED if plan.is_retired else USUAL
