@@ -101,6 +101,20 @@ async def test_a_replay_queues_again_with_fresh_tries(ground: Ground) -> None:  
     assert (await ground.view(batch_id)).status is Status.SENT
 
 
+async def test_of_many_letters_only_the_one_that_is_named_is_shown_replayed_or_discarded(
+    ground: Ground,
+) -> None:  # N6.3
+    await ground.accept(*await ground.crowd(5))
+    await kill(ground)
+    letters, ids = ground.store.dead_letters, [letter.dead_letter_id for letter in await ground.letters()]
+    shown = await letters.get(HERE, ids[3])
+    assert shown is not None
+    assert shown.dead_letter_id == ids[3]
+    assert await letters.replay(HERE, ANY, ids[1], "operator", 1) == (1, 0)
+    assert await letters.discard(HERE, ANY, ids[3], "operator", 1) == 1
+    assert [letter.dead_letter_id for letter in await ground.letters()] == [ids[0], ids[2], ids[4]]
+
+
 async def test_a_replay_by_filter_takes_what_matches_in_pages(ground: Ground) -> None:  # N6.3
     await ground.accept(*await ground.crowd(5))
     await kill(ground, "ONE")
