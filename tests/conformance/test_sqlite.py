@@ -99,9 +99,9 @@ def test_every_named_query_prepares_and_never_walks_through_a_table(name: str) -
 
 
 def test_every_named_query_is_used_and_every_used_one_exists() -> None:
-    source = "\n".join(path.read_text(encoding="utf-8") for path in SOURCES.glob("*.py"))
+    source = "\n".join(path.read_text(encoding="utf-8") for path in SOURCES.parent.glob("*.py"))
     assert [name for name in SQL if f'"{name}"' not in source] == []
-    asked = set(re.findall(r'\.(?:rows|one|run|run_many)\(\s*"(\w+)"', source))
+    asked = set(re.findall(r'\.(?:rows|rows_for|one|run|has_changed|run_many)\(\s*"(\w+)"', source))
     assert len(asked) > 40
     assert asked <= set(SQL)
 
@@ -115,7 +115,7 @@ def test_every_query_says_what_it_is_for() -> None:
 # how many statements
 
 
-class _Counting(writer.Turn):
+class _Counting(writer.SqliteTurn):
     """A turn that remembers all there were."""
 
     __slots__ = ()
@@ -146,7 +146,7 @@ async def statements_for(people: Sequence[Person], monkeypatch: pytest.MonkeyPat
         await ground.wish(person, Preferences(quiet_hours=QuietHours(enabled=True, start="17:00", end="19:00")))
     with monkeypatch.context() as patch:
         patch.setattr(_Counting, "seen", [], raising=False)
-        patch.setattr(writer, "Turn", _Counting)
+        patch.setattr(writer, "SqliteTurn", _Counting)
         await ground.accept(*people, channels=["email", "push", "in_app"])
         (turn,) = _Counting.seen
     store.close()

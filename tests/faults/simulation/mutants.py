@@ -25,11 +25,11 @@ from noroshi.flow.dispatch.flights import Flight
 from noroshi.flow.dispatch.sending import Sending
 from noroshi.ports.batches import Decide
 from noroshi.ports.batches import Turn as TurnResult
-from noroshi.storage.sqlite import batches
-from noroshi.storage.sqlite.batches import SqliteBatches
-from noroshi.storage.sqlite.queue import SqliteQueue
+from noroshi.storage import batches
+from noroshi.storage.batches import StoredBatches
+from noroshi.storage.queue import StoredQueue
 from noroshi.storage.sqlite.sql import SQL
-from noroshi.storage.sqlite.writer import Turn
+from noroshi.storage.sqlite.writer import SqliteTurn as Turn
 
 Plant = Callable[[], AbstractContextManager[object]]
 
@@ -65,14 +65,14 @@ def _settle_without_fencing() -> AbstractContextManager[object]:
 
 def _duplicate_without_owner() -> AbstractContextManager[object]:
     """Contents are marked in a commit of their own; then the notifications are kept, unless the mark was there."""
-    keep = SqliteBatches.keep
+    keep = StoredBatches.keep
 
     async def marking(
-        self: SqliteBatches, new: Sequence[NewBatch], room: int, decide: Decide, *, is_urgent: bool = False
+        self: StoredBatches, new: Sequence[NewBatch], room: int, decide: Decide, *, is_urgent: bool = False
     ) -> TurnResult:
         owners: dict[tuple[int, str, str], bytes] = {}
         if new:
-            owners = await self._writer.turn("mark", lambda turn: _mark_contents(turn, new))
+            owners = await self._turns.turn("mark", lambda turn: _mark_contents(turn, new))
 
         def decide_by_marks(facts: SliceFacts) -> SliceChanges:
             for batch, position, user_id, _ in facts.candidates:
@@ -83,10 +83,10 @@ def _duplicate_without_owner() -> AbstractContextManager[object]:
 
         return await keep(self, new, room, decide_by_marks, is_urgent=is_urgent)
 
-    return patch.object(SqliteBatches, "keep", marking)
+    return patch.object(StoredBatches, "keep", marking)
 
 
-def _mark_contents(turn: Turn, new: Sequence[NewBatch]) -> dict[tuple[int, str, str], bytes]:
+async def _mark_contents(turn: Turn, new: Sequence[NewBatch]) -> dict[tuple[int, str, str], bytes]:
     execute = turn.connection.execute
     execute("CREATE TABLE IF NOT EXISTS marks (hash, user_id, channel, batch_id, at, UNIQUE (hash, user_id, channel))")
     execute("DELETE FROM marks WHERE at <= ?", (plus(turn.now, _CONTENT_WINDOW),))
@@ -106,26 +106,26 @@ class _NotYetError(Exception):
 
 def _commit_after_the_answer() -> AbstractContextManager[object]:
     """What will be decided is worked out and answered; the commit comes a little later."""
-    keep = SqliteBatches.keep
+    keep = StoredBatches.keep
 
     async def early(
-        self: SqliteBatches, new: Sequence[NewBatch], room: int, decide: Decide, *, is_urgent: bool = False
+        self: StoredBatches, new: Sequence[NewBatch], room: int, decide: Decide, *, is_urgent: bool = False
     ) -> TurnResult:
         foreseen: list[TurnResult] = []
 
-        def foresee(turn: Turn) -> None:
-            foreseen.append(self._keep(turn, new, room, decide))
+        async def foresee(turn: Turn) -> None:
+            foreseen.append(await self._keep(turn, new, room, decide))
             raise _NotYetError
 
         if not new:
             return await keep(self, new, room, decide, is_urgent=is_urgent)
         try:
-            await self._writer.turn("foresee", foresee)
+            await self._turns.turn("foresee", foresee)
         except _NotYetError:
             _leave(keep(self, new, room, decide, is_urgent=is_urgent))
         return foreseen[0]
 
-    return patch.object(SqliteBatches, "keep", early)
+    return patch.object(StoredBatches, "keep", early)
 
 
 def _claim_uncounted() -> AbstractContextManager[object]:
@@ -133,20 +133,20 @@ def _claim_uncounted() -> AbstractContextManager[object]:
 
 
 def _sweeper_stopping_at_its_first_page() -> AbstractContextManager[object]:
-    expired = SqliteQueue.expired
+    expired = StoredQueue.expired
 
-    async def first_page(self: SqliteQueue, after: Any, limit: int, *, is_start: bool) -> Any:
+    async def first_page(self: StoredQueue, after: Any, limit: int, *, is_start: bool) -> Any:
         return [] if after is not None else await expired(self, after, limit, is_start=is_start)
 
-    return patch.object(SqliteQueue, "expired", first_page)
+    return patch.object(StoredQueue, "expired", first_page)
 
 
 @contextmanager
 def _retry_kept_in_memory() -> Any:
     """The row sleeps in a state that nobody looks for; a task in memory is to wake it."""
-    settle = SqliteQueue.settle
+    settle = StoredQueue.settle
 
-    async def sleeping(self: SqliteQueue, settlements: Sequence[Settlement], alerts: Sequence[Alert] = ()) -> Settled:
+    async def sleeping(self: StoredQueue, settlements: Sequence[Settlement], alerts: Sequence[Alert] = ()) -> Settled:
         settled = await settle(self, settlements, alerts)
         for one in settlements:
             if one.verdict is Verdict.RETRY and one.key not in settled.late:
@@ -154,15 +154,19 @@ def _retry_kept_in_memory() -> Any:
         return settled
 
     with ExitStack() as stack:
-        stack.enter_context(patch.object(SqliteQueue, "settle", sleeping))
+        stack.enter_context(patch.object(StoredQueue, "settle", sleeping))
         stack.enter_context(patch.dict(SQL, retry_delivery=_changed("retry_delivery", "state = 0", "state = 3")))
         yield
 
 
-async def _wake(queue: SqliteQueue, one: Settlement) -> None:
+async def _wake(queue: StoredQueue, one: Settlement) -> None:
     await queue._clock.sleep(((one.due_at or 0) - queue._clock.now()) * _MICROSECOND)
     wake = "UPDATE deliveries SET state = 0 WHERE state = 3 AND notification_id = ? AND endpoint_id = ?"
-    await queue._writer.turn("wake", lambda turn: turn.connection.execute(wake, one.key[1:]).fetchall())
+
+    async def work(turn: Turn) -> None:
+        turn.connection.execute(wake, one.key[1:]).fetchall()
+
+    await queue._turns.turn("wake", work)
 
 
 def _release_that_uses_up_a_try() -> AbstractContextManager[object]:
@@ -171,54 +175,54 @@ def _release_that_uses_up_a_try() -> AbstractContextManager[object]:
 
 def _idempotency_in_its_own_commit() -> AbstractContextManager[object]:
     """The keys are taken first; then what they stand for is kept."""
-    keep = SqliteBatches.keep
+    keep = StoredBatches.keep
 
     async def keys_first(
-        self: SqliteBatches, new: Sequence[NewBatch], room: int, decide: Decide, *, is_urgent: bool = False
+        self: StoredBatches, new: Sequence[NewBatch], room: int, decide: Decide, *, is_urgent: bool = False
     ) -> TurnResult:
         if not new:
             return await keep(self, new, room, decide, is_urgent=is_urgent)
-        earlier = await self._writer.turn("take_keys", lambda turn: batches._find_earlier(turn, new))
+        earlier = await self._turns.turn("take_keys", lambda turn: batches._find_earlier(turn, new))
         fresh = [replace(b, idempotency_key=None) for b, held in zip(new, earlier, strict=True) if held is None]
         result = await keep(self, fresh, room, decide, is_urgent=is_urgent)
         result.earlier = earlier
         return result
 
-    return patch.object(SqliteBatches, "keep", keys_first)
+    return patch.object(StoredBatches, "keep", keys_first)
 
 
 @contextmanager
 def _cursor_before_its_slice() -> Any:
     """The batch's cursor moves in one commit, the slice it passes is decided in the next."""
-    keep, waiting, advance = SqliteBatches.keep, SqliteBatches._waiting, SqliteBatches._advance
+    keep, waiting, advance = StoredBatches.keep, StoredBatches._waiting, StoredBatches._advance
     moved: dict[bytes, int] = {}
 
     async def cursor_first(
-        self: SqliteBatches, new: Sequence[NewBatch], room: int, decide: Decide, *, is_urgent: bool = False
+        self: StoredBatches, new: Sequence[NewBatch], room: int, decide: Decide, *, is_urgent: bool = False
     ) -> TurnResult:
         moved.clear()
-        moved.update(await self._writer.turn("cursor", lambda turn: _move_cursors(turn, room)))
+        moved.update(await self._turns.turn("cursor", lambda turn: _move_cursors(turn, room)))
         return await keep(self, new, room, decide, is_urgent=is_urgent)
 
-    def from_where_it_was(self: SqliteBatches, turn: Turn) -> Any:
-        found = waiting(self, turn)
+    async def from_where_it_was(self: StoredBatches, turn: Turn) -> Any:
+        found = await waiting(self, turn)
         for batch in found:
             batch.next_recipient = moved.get(batch.head.batch_id, batch.next_recipient)
         return found
 
-    def and_back(self: SqliteBatches, turn: Turn, touched: Sequence[Any]) -> None:
+    async def and_back(self: StoredBatches, turn: Turn, touched: Sequence[Any]) -> None:
         turn.connection.executemany("UPDATE batches SET next_recipient = ?2 WHERE batch_id = ?1", moved.items())
-        advance(self, turn, touched)
+        await advance(self, turn, touched)
 
     with ExitStack() as stack:
-        stack.enter_context(patch.object(SqliteBatches, "keep", cursor_first))
-        stack.enter_context(patch.object(SqliteBatches, "_waiting", from_where_it_was))
-        stack.enter_context(patch.object(SqliteBatches, "_advance", and_back))
+        stack.enter_context(patch.object(StoredBatches, "keep", cursor_first))
+        stack.enter_context(patch.object(StoredBatches, "_waiting", from_where_it_was))
+        stack.enter_context(patch.object(StoredBatches, "_advance", and_back))
         yield
 
 
-def _move_cursors(turn: Turn, room: int) -> dict[bytes, int]:
-    rows = turn.rows("open_batches", turn.now, batches._OPEN_BATCHES_A_TURN)
+async def _move_cursors(turn: Turn, room: int) -> dict[bytes, int]:
+    rows = await turn.rows("open_batches", turn.now, batches._OPEN_BATCHES_A_TURN)
     passed = [(min(row[15] + room, row[14]), row[1]) for row in rows]
     turn.connection.executemany("UPDATE batches SET next_recipient = ? WHERE batch_id = ?", passed)
     return {row[1]: row[15] for row in rows}

@@ -26,7 +26,7 @@ from noroshi.flow.dispatch.sending import Sending
 from noroshi.flow.dispatch.settings import DispatchSettings
 from noroshi.flow.dispatch.settling import Settler
 from noroshi.machine.clock import SystemClock
-from noroshi.storage.sqlite.records import SqliteAccounts
+from noroshi.storage.records import StoredAccounts
 
 VARIABLE = "SWEEP_PLANTS"
 
@@ -86,10 +86,10 @@ def settles_late() -> None:
 def forgets_rests() -> None:
     """A bug: that an account must be left alone is known to this process only (F13)."""
 
-    async def remember_only(self: SqliteAccounts, account: str, until: Instant, why: str) -> None:
+    async def remember_only(self: StoredAccounts, account: str, until: Instant, why: str) -> None:
         """The caller remembers."""
 
-    SqliteAccounts.block = remember_only  # type: ignore[method-assign]
+    StoredAccounts.block = remember_only  # type: ignore[method-assign]
 
 
 def lives_long_ago() -> None:

@@ -1,11 +1,17 @@
 """Connections: a file's path in, a configured apsw connection at the current schema out."""
 
-from collections.abc import Sequence
-from typing import Any
+from collections.abc import Coroutine, Sequence
+from typing import Any, TypeVar
 
 import apsw
+import msgspec
 
 from noroshi.storage.sqlite.sql import SQL, migrations
+from noroshi.storage.turns import Row
+
+T = TypeVar("T")
+
+_encode = msgspec.json.Encoder().encode
 
 OLDEST_SAFE_LIBRARY = (3, 51, 3)
 """Older ones can corrupt a WAL database when a checkpoint races a reset."""
@@ -25,8 +31,6 @@ DISK_ERRORS = (
     apsw.CantOpenError,
 )
 """What the disk, or whoever else uses the file, is to blame for."""
-
-Row = tuple[Any, ...]
 
 
 class UnsafeLibraryError(RuntimeError):
@@ -74,8 +78,9 @@ def migrate(connection: apsw.Connection) -> int:
     return steps[-1][0]
 
 
-class Statements:
-    """Named queries on one connection; `count` says how many were run (a set of rows counts once)."""
+class SqliteStatements:
+    """Named queries on one connection; `count` says how many were run (a set of rows counts once). They answer at
+    once: whoever awaits one never waits."""
 
     __slots__ = ("connection", "count")
 
@@ -83,23 +88,53 @@ class Statements:
         self.connection = connection
         self.count = 0
 
-    def rows(self, name: str, *parameters: Any) -> list[Row]:
+    async def rows(self, name: str, *parameters: Any) -> list[Row]:
         self.count += 1
         return self.connection.execute(SQL[name], parameters).fetchall()
 
-    def one(self, name: str, *parameters: Any) -> Row | None:
-        found = self.rows(name, *parameters)
+    async def one(self, name: str, *parameters: Any) -> Row | None:
+        self.count += 1
+        found = self.connection.execute(SQL[name], parameters).fetchall()
         return found[0] if found else None
 
-    def run(self, name: str, *parameters: Any) -> int:
+    async def rows_for(self, name: str, asked: Sequence[tuple[Any, ...]], *parameters: Any) -> list[Row]:
+        if not asked:
+            return []
+        self.count += 1
+        return self.connection.execute(SQL[name], (_as_json(asked), *parameters)).fetchall()
+
+    async def run(self, name: str, *parameters: Any) -> int:
         """Answers how many rows changed."""
         self.count += 1
         self.connection.execute(SQL[name], parameters).fetchall()
         return self.connection.changes()
 
-    def run_many(self, name: str, parameter_rows: Sequence[Sequence[Any]]) -> list[Row]:
+    async def has_changed(self, name: str, *parameters: Any) -> bool:
+        return await self.run(name, *parameters) > 0
+
+    async def run_many(self, name: str, parameter_rows: Sequence[Sequence[Any]]) -> list[Row]:
         """The statement over a set of rows; answers what RETURNING gave."""
         if not parameter_rows:
             return []
         self.count += 1
         return self.connection.executemany(SQL[name], parameter_rows).fetchall()
+
+
+def _as_json(rows: Sequence[tuple[Any, ...]]) -> str:
+    """A set of rows as one JSON parameter; bytes become hexadecimal digits."""
+    blobs = [place for place, value in enumerate(rows[0]) if isinstance(value, bytes)]
+    if blobs:
+        (place,) = blobs
+        rows = [(*row[:place], row[place].hex(), *row[place + 1 :]) for row in rows]
+    return _encode(rows).decode()
+
+
+def at_once(work: Coroutine[Any, Any, T]) -> T:
+    """Runs a coroutine that only awaits what answers at once, to its end."""
+    try:
+        work.send(None)
+    except StopIteration as end:
+        result: T = end.value
+        return result
+    work.close()
+    raise RuntimeError("a turn on SQLite may await its statements only")

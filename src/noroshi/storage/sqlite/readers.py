@@ -2,21 +2,23 @@
 
 import asyncio
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Coroutine
 from concurrent.futures import ThreadPoolExecutor
-from typing import Protocol, TypeVar
+from typing import Any, Protocol, TypeVar
 
 import apsw
 
 from noroshi.domain.problems import ProblemError
-from noroshi.storage.sqlite.connection import DISK_ERRORS, Statements
+from noroshi.storage.sqlite.connection import DISK_ERRORS, SqliteStatements, at_once
+from noroshi.storage.turns import Readings, Statements
 
 T = TypeVar("T")
 
 
-class Readers(Protocol):
-    async def read(self, question: Callable[[Statements], T]) -> T: ...
+Question = Callable[[Statements], Coroutine[Any, Any, T]]
 
+
+class Readers(Readings, Protocol):
     def close(self) -> None: ...
 
 
@@ -24,10 +26,10 @@ class InlineReaders:
     """Reads on a given connection, in the caller's thread: for the simulator and the command line."""
 
     def __init__(self, connection: apsw.Connection) -> None:
-        self._statements = Statements(connection)
+        self._statements = SqliteStatements(connection)
 
-    async def read(self, question: Callable[[Statements], T]) -> T:
-        return question(self._statements)
+    async def read(self, question: Question[T]) -> T:
+        return await question(self._statements)
 
     def close(self) -> None:
         """The connection belongs to the writer."""
@@ -44,20 +46,20 @@ class ThreadReaders:
         self._pool = ThreadPoolExecutor(threads, thread_name_prefix="noroshi-reader", initializer=self._settle_in)
 
     def _settle_in(self) -> None:
-        self._here.statements = Statements(self._unused.pop())
+        self._here.statements = SqliteStatements(self._unused.pop())
 
-    def _ask(self, question: Callable[[Statements], T]) -> T:
-        statements: Statements = self._here.statements
+    def _ask(self, question: Question[T]) -> T:
+        statements: SqliteStatements = self._here.statements
         try:
             statements.connection.execute("BEGIN")
             try:
-                return question(statements)
+                return at_once(question(statements))
             finally:
                 statements.connection.execute("COMMIT")
         except DISK_ERRORS as failure:
             raise ProblemError("store_unavailable", f"the store cannot be read ({type(failure).__name__})") from None
 
-    async def read(self, question: Callable[[Statements], T]) -> T:
+    async def read(self, question: Question[T]) -> T:
         return await asyncio.get_running_loop().run_in_executor(self._pool, self._ask, question)
 
     def close(self) -> None:

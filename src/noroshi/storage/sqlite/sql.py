@@ -1,38 +1,10 @@
-"""The SQL of the store: `.sql` files in, named queries out.
+"""The statements and migrations of the SQLite store."""
 
-A query begins with `-- name: its_name`; the comment line after it says what it is for.
-"""
+from noroshi.storage.sql import load_migrations, load_queries
 
-from importlib.resources import files
-
-_MARK = "-- name: "
-
-
-def _parse(text: str) -> dict[str, str]:
-    found: dict[str, str] = {}
-    for block in text.split(_MARK)[1:]:
-        name, _, body = block.partition("\n")
-        lines = [line for line in body.splitlines() if not line.startswith("--")]
-        found[name.strip()] = "\n".join(lines).strip().rstrip(";")
-    return found
-
-
-def _load() -> dict[str, str]:
-    queries: dict[str, str] = {}
-    for entry in sorted(files(__package__).joinpath("queries").iterdir(), key=lambda e: e.name):
-        if entry.name.endswith(".sql"):
-            queries.update(_parse(entry.read_text(encoding="utf-8")))
-    return queries
-
-
-SQL: dict[str, str] = _load()
+SQL: dict[str, str] = load_queries(__package__)
 
 
 def migrations() -> list[tuple[int, str, str]]:
     """(number, name, script), in order."""
-    scripts: list[tuple[int, str, str]] = []
-    for entry in files(__package__).joinpath("migrations").iterdir():
-        if entry.name.endswith(".sql"):
-            number, _, name = entry.name.removesuffix(".sql").partition("_")
-            scripts.append((int(number), name, entry.read_text(encoding="utf-8")))
-    return sorted(scripts)
+    return load_migrations(__package__)

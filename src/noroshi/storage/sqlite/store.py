@@ -8,16 +8,16 @@ from noroshi.ports.clock import Clock
 from noroshi.ports.crash_points import CrashPoints
 from noroshi.ports.meter import Meter
 from noroshi.ports.sealer import Sealer
-from noroshi.storage.sqlite.batches import SqliteBatches
+from noroshi.storage.batches import StoredBatches
+from noroshi.storage.dead_letters import StoredDeadLetters
+from noroshi.storage.history import StoredHistory
+from noroshi.storage.people import StoredDevices, StoredPeople
+from noroshi.storage.queue import StoredQueue
+from noroshi.storage.records import StoredAccounts, StoredCaught, StoredKeys, StoredPauses
 from noroshi.storage.sqlite.connection import migrate, open_connection
-from noroshi.storage.sqlite.dead_letters import SqliteDeadLetters
-from noroshi.storage.sqlite.history import SqliteHistory
-from noroshi.storage.sqlite.people import SqliteDevices, SqlitePeople
-from noroshi.storage.sqlite.queue import SqliteQueue
 from noroshi.storage.sqlite.readers import InlineReaders, Readers, ThreadReaders
-from noroshi.storage.sqlite.records import SqliteAccounts, SqliteCaught, SqliteKeys, SqlitePauses
-from noroshi.storage.sqlite.templates import SqliteTemplates
 from noroshi.storage.sqlite.writer import CommitGroup, InlineWriter, ThreadWriter, Writer
+from noroshi.storage.templates import StoredTemplates
 
 
 class SqliteStore:
@@ -26,17 +26,17 @@ class SqliteStore:
     def __init__(self, writer: Writer, readers: Readers, sealer: Sealer, clock: Clock) -> None:
         self._writer = writer
         self._readers = readers
-        self.accounts = SqliteAccounts(writer, readers, clock)
-        self.batches = SqliteBatches(writer, readers)
-        self.caught = SqliteCaught(writer, readers)
-        self.dead_letters = SqliteDeadLetters(writer, readers)
-        self.devices = SqliteDevices(writer, readers, sealer)
-        self.history = SqliteHistory(writer, readers)
-        self.keys = SqliteKeys(writer, readers)
-        self.pauses = SqlitePauses(writer, readers)
-        self.people = SqlitePeople(writer, readers, sealer, clock)
-        self.queue = SqliteQueue(writer, readers, sealer, clock)
-        self.templates = SqliteTemplates(writer, readers)
+        self.accounts = StoredAccounts(writer, readers, clock)
+        self.batches = StoredBatches(writer, readers)
+        self.caught = StoredCaught(writer, readers)
+        self.dead_letters = StoredDeadLetters(writer, readers)
+        self.devices = StoredDevices(writer, readers, sealer)
+        self.history = StoredHistory(writer, readers)
+        self.keys = StoredKeys(writer, readers)
+        self.pauses = StoredPauses(writer, readers)
+        self.people = StoredPeople(writer, readers, sealer, clock)
+        self.queue = StoredQueue(writer, readers, sealer, clock)
+        self.templates = StoredTemplates(writer, readers)
 
     def close(self) -> None:
         self._readers.close()

@@ -3,7 +3,7 @@
 import asyncio
 import threading
 from collections import deque
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Coroutine, Sequence
 from datetime import timedelta
 from time import perf_counter
 from typing import Any, Protocol, TypeVar
@@ -11,14 +11,16 @@ from typing import Any, Protocol, TypeVar
 import apsw
 import structlog
 
-from noroshi.domain.instants import Instant
 from noroshi.domain.problems import ProblemError
 from noroshi.ports.clock import Clock
 from noroshi.ports.crash_points import CrashPoints
 from noroshi.ports.meter import Meter
-from noroshi.storage.sqlite.connection import BUSY_PATIENCE_MS, DISK_ERRORS, Statements
+from noroshi.storage.sqlite.connection import BUSY_PATIENCE_MS, DISK_ERRORS, SqliteStatements, at_once
+from noroshi.storage.turns import Turn, Turns
 
 T = TypeVar("T")
+
+Work = Callable[[Turn], Coroutine[Any, Any, T]]
 
 _log = structlog.get_logger(__name__)
 
@@ -35,7 +37,7 @@ _READER_PATIENCE_MS = 200
 _COME_BACK = timedelta(seconds=5)
 
 
-class Turn(Statements):
+class SqliteTurn(SqliteStatements):
     """What a caller's work gets: statements inside the group's transaction, the time, and rising numbers."""
 
     __slots__ = ("_writer", "now")
@@ -57,7 +59,7 @@ class Job:
 
     __slots__ = ("error", "future", "name", "result", "work")
 
-    def __init__(self, name: str, work: Callable[[Turn], Any], future: "asyncio.Future[Any]") -> None:
+    def __init__(self, name: str, work: Work[Any], future: "asyncio.Future[Any]") -> None:
         self.name = name
         self.work = work
         self.future = future
@@ -129,7 +131,7 @@ class CommitGroup:
         connection = self.connection
         connection.execute("SAVEPOINT job")
         try:
-            job.result = job.work(Turn(connection, self))
+            job.result = at_once(job.work(SqliteTurn(connection, self)))
         except DISK_ERRORS:
             raise
         except Exception as failure:  # noqa: BLE001 - the caller gets it; the group goes on
@@ -193,10 +195,8 @@ def _is_out_of_space(failure: Exception) -> bool:
     return isinstance(failure, apsw.FullError) or (getattr(failure, "extendedresult", 0) == apsw.SQLITE_IOERR_SHMSIZE)
 
 
-class Writer(Protocol):
-    async def turn(self, name: str, work: Callable[[Turn], T], *, is_urgent: bool = False) -> T:
-        """Runs `work` in the next group's transaction; answers after its commit. Urgent turns go first."""
-        ...
+class Writer(Turns, Protocol):
+    """Runs turns in the next group's transaction."""
 
     def close(self) -> None: ...
 
@@ -208,7 +208,7 @@ class InlineWriter:
         self._group = group
         self._waiting: list[Job] = []
 
-    async def turn(self, name: str, work: Callable[[Turn], T], *, is_urgent: bool = False) -> T:  # noqa: ARG002
+    async def turn(self, name: str, work: Work[T], *, is_urgent: bool = False) -> T:  # noqa: ARG002
         loop = asyncio.get_running_loop()
         job = Job(name, work, loop.create_future())
         if not self._waiting:
@@ -242,7 +242,7 @@ class ThreadWriter:
         self._thread = threading.Thread(target=self._work, name="noroshi-writer", daemon=True)
         self._thread.start()
 
-    async def turn(self, name: str, work: Callable[[Turn], T], *, is_urgent: bool = False) -> T:
+    async def turn(self, name: str, work: Work[T], *, is_urgent: bool = False) -> T:
         job = Job(name, work, asyncio.get_running_loop().create_future())
         with self._arrived:
             if self._is_closing or self._group.is_broken:
@@ -300,7 +300,3 @@ class ThreadWriter:
 def _answer_all(jobs: Sequence[Job]) -> None:
     for job in jobs:
         job.answer()
-
-
-def as_instant(value: Any) -> Instant | None:
-    return None if value is None else Instant(value)

@@ -1,14 +1,16 @@
+-- name: hold_idempotency_key
+-- Takes a key, in the commit that keeps its batch; an expired holder gives way. Answers the keys it got.
+INSERT INTO idempotency_keys (tenant, idempotency_key, fingerprint, batch_id, expires_at) VALUES (?1, ?2, ?3, ?4, ?5)
+ON CONFLICT (tenant, idempotency_key) DO UPDATE
+SET fingerprint = excluded.fingerprint, batch_id = excluded.batch_id, expires_at = excluded.expires_at
+WHERE expires_at <= ?6
+RETURNING tenant, idempotency_key;
+
 -- name: find_idempotency_keys
--- The keys of a group of requests that are already held, expired ones included.
-SELECT k.tenant, k.idempotency_key, k.fingerprint, k.batch_id, k.expires_at
+-- Who holds these keys.
+SELECT k.tenant, k.idempotency_key, k.fingerprint, k.batch_id
 FROM json_each(?) r
 JOIN idempotency_keys k ON k.tenant = r.value ->> 0 AND k.idempotency_key = r.value ->> 1;
-
--- name: hold_idempotency_key
--- Takes a key, in the commit that keeps its batch; an expired holder gives way.
-INSERT INTO idempotency_keys (tenant, idempotency_key, fingerprint, batch_id, expires_at) VALUES (?, ?, ?, ?, ?)
-ON CONFLICT (tenant, idempotency_key) DO UPDATE
-SET fingerprint = excluded.fingerprint, batch_id = excluded.batch_id, expires_at = excluded.expires_at;
 
 -- name: forget_idempotency_keys
 -- Removes keys that nobody may rely on any more, a page at a time.
@@ -46,13 +48,13 @@ SELECT user_ids FROM batch_bodies WHERE tenant = ? AND batch_id = ?;
 UPDATE batches SET next_recipient = ?, accepted = ?, rejected = ?, reasons = ?, state = ?
 WHERE tenant = ? AND batch_id = ? AND state = 0;
 
--- name: next_due_batch
--- When the next waiting batch falls due.
-SELECT due_at FROM batches WHERE state = 0 ORDER BY due_at LIMIT 1;
-
--- name: next_due_hold
--- When the next hold ends.
-SELECT due_at FROM holds ORDER BY due_at LIMIT 1;
+-- name: next_due
+-- When the next waiting batch or hold falls due; null if nothing waits.
+SELECT min(due_at) FROM (
+    SELECT * FROM (SELECT due_at FROM batches WHERE state = 0 ORDER BY due_at LIMIT 1)
+    UNION ALL
+    SELECT * FROM (SELECT due_at FROM holds ORDER BY due_at LIMIT 1)
+);
 
 -- name: find_batch
 -- One batch with its data, for the API.

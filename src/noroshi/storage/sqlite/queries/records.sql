@@ -28,7 +28,7 @@ ORDER BY n.at DESC, n.notification_id DESC LIMIT ?5;
 -- name: trails
 -- The ledger of these notifications.
 SELECT l.notification_id, l.at, l.kind, l.detail
-FROM json_each(?2) r JOIN ledger l ON l.tenant = ?1 AND l.notification_id = unhex(r.value)
+FROM json_each(?) r JOIN ledger l ON l.tenant = r.value ->> 0 AND l.notification_id = unhex(r.value ->> 1)
 ORDER BY l.notification_id, l.seq;
 
 -- name: list_dead_letters

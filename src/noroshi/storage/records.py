@@ -10,9 +10,7 @@ from noroshi.domain.ids import NotificationId, TenantId
 from noroshi.domain.instants import Instant
 from noroshi.domain.records import ApiKey, CaughtMessage, KeyScope, Pause, PauseKind
 from noroshi.ports.clock import Clock
-from noroshi.storage.sqlite.connection import Row
-from noroshi.storage.sqlite.readers import Readers
-from noroshi.storage.sqlite.writer import Turn, Writer, as_instant
+from noroshi.storage.turns import Readings, Row, Turn, Turns, as_instant
 
 KEPT_CAUGHT = 10_000
 _FAR = 1 << 62
@@ -21,31 +19,31 @@ _encode = msgspec.json.Encoder().encode
 _decode_object = msgspec.json.Decoder(dict[str, Any]).decode
 
 
-class SqlitePauses:
+class StoredPauses:
     """Implements ports/pauses.py."""
 
-    def __init__(self, writer: Writer, readers: Readers) -> None:
-        self._writer = writer
-        self._readers = readers
+    def __init__(self, turns: Turns, readings: Readings) -> None:
+        self._turns = turns
+        self._readings = readings
 
     async def add(self, tenant: TenantId, kind: PauseKind, name: str | None, by: str) -> Pause:
-        def work(turn: Turn) -> Pause:
-            turn.run("add_pause", tenant, turn.next_number(), kind, name or "", turn.now, by)
-            return _read_pause(turn.rows("find_pause", tenant, kind, name or "")[0])
+        async def work(turn: Turn) -> Pause:
+            await turn.run("add_pause", tenant, turn.next_number(), kind, name or "", turn.now, by)
+            return _read_pause((await turn.rows("find_pause", tenant, kind, name or ""))[0])
 
-        return await self._writer.turn("pause", work, is_urgent=True)
+        return await self._turns.turn("pause", work, is_urgent=True)
 
     async def list_pauses(self, tenant: TenantId, after: int, limit: int) -> list[Pause]:
-        rows = await self._readers.read(lambda reader: reader.rows("list_pauses", tenant, after, limit))
+        rows = await self._readings.read(lambda reader: reader.rows("list_pauses", tenant, after, limit))
         return [_read_pause(row) for row in rows]
 
     async def remove(self, tenant: TenantId, pause_id: int) -> bool:
-        return await self._writer.turn(
-            "unpause", lambda turn: turn.run("remove_pause", tenant, pause_id) > 0, is_urgent=True
+        return await self._turns.turn(
+            "unpause", lambda turn: turn.has_changed("remove_pause", tenant, pause_id), is_urgent=True
         )
 
     async def in_force(self) -> list[Pause]:
-        rows = await self._readers.read(lambda reader: reader.rows("pauses_in_force"))
+        rows = await self._readings.read(lambda reader: reader.rows("pauses_in_force"))
         return [_read_pause(row) for row in rows]
 
 
@@ -54,28 +52,28 @@ def _read_pause(row: Row) -> Pause:
     return Pause(pause_id, PauseKind(kind), name or None, Instant(created_at), created_by)
 
 
-class SqliteKeys:
+class StoredKeys:
     """Implements ports/keys.py."""
 
-    def __init__(self, writer: Writer, readers: Readers) -> None:
-        self._writer = writer
-        self._readers = readers
+    def __init__(self, turns: Turns, readings: Readings) -> None:
+        self._turns = turns
+        self._readings = readings
 
     async def add(self, key: ApiKey) -> None:
         row = (key.tenant, key.key_id, key.name, ",".join(key.scopes), key.digest, key.created_at, key.expires_at)
-        await self._writer.turn("add_key", lambda turn: turn.run("add_key", *row, key.per_minute))
+        await self._turns.turn("add_key", lambda turn: turn.run("add_key", *row, key.per_minute))
 
     async def find(self, key_id: str) -> ApiKey | None:
-        row = await self._readers.read(lambda reader: reader.one("find_key", key_id))
+        row = await self._readings.read(lambda reader: reader.one("find_key", key_id))
         return None if row is None else _read_key(row)
 
     async def list_keys(self, tenant: TenantId) -> list[ApiKey]:
-        rows = await self._readers.read(lambda reader: reader.rows("list_keys", tenant))
+        rows = await self._readings.read(lambda reader: reader.rows("list_keys", tenant))
         return [_read_key(row) for row in rows]
 
     async def revoke(self, tenant: TenantId, key_id: str) -> bool:
-        return await self._writer.turn(
-            "revoke_key", lambda turn: turn.run("revoke_key", turn.now, tenant, key_id) > 0, is_urgent=True
+        return await self._turns.turn(
+            "revoke_key", lambda turn: turn.has_changed("revoke_key", turn.now, tenant, key_id), is_urgent=True
         )
 
 
@@ -94,22 +92,22 @@ def _read_key(row: Row) -> ApiKey:
     )
 
 
-class SqliteAccounts:
+class StoredAccounts:
     """Implements ports/accounts.py."""
 
-    def __init__(self, writer: Writer, readers: Readers, clock: Clock) -> None:
-        self._writer = writer
-        self._readers = readers
+    def __init__(self, turns: Turns, readings: Readings, clock: Clock) -> None:
+        self._turns = turns
+        self._readings = readings
         self._clock = clock
 
     async def block(self, account: str, until: Instant, why: str) -> None:
-        await self._writer.turn(
+        await self._turns.turn(
             "block_account", lambda turn: turn.run("block_account", account, until, why), is_urgent=True
         )
 
     async def blocked(self) -> dict[str, Instant]:
         now = self._clock.now()
-        rows = await self._readers.read(lambda reader: reader.rows("blocked_accounts", now))
+        rows = await self._readings.read(lambda reader: reader.rows("blocked_accounts", now))
         return {account: Instant(until) for account, until in rows}
 
 
@@ -121,27 +119,27 @@ def masked(address: str) -> str:
     return f"***{address[-2:]}" if len(address) > 4 else "***" if address else ""
 
 
-class SqliteCaught:
+class StoredCaught:
     """Implements ports/caught.py."""
 
-    def __init__(self, writer: Writer, readers: Readers) -> None:
-        self._writer = writer
-        self._readers = readers
+    def __init__(self, turns: Turns, readings: Readings) -> None:
+        self._turns = turns
+        self._readings = readings
 
     async def keep_caught(self, attempts: Sequence[Attempt]) -> None:
-        await self._writer.turn("catch", lambda turn: _keep_caught(turn, attempts))
+        await self._turns.turn("catch", lambda turn: _keep_caught(turn, attempts))
 
     async def list_caught(
         self, tenant: TenantId, channel: str | None, user_id: str | None, before: int | None, limit: int
     ) -> list[CaughtMessage]:
         last = _FAR if before is None else before
-        rows = await self._readers.read(
+        rows = await self._readings.read(
             lambda reader: reader.rows("list_caught", tenant, last, channel, user_id, limit)
         )
         return [_read_caught(row) for row in rows]
 
 
-def _keep_caught(turn: Turn, attempts: Sequence[Attempt]) -> None:
+async def _keep_caught(turn: Turn, attempts: Sequence[Attempt]) -> None:
     first = turn.next_number(len(attempts))
     rows: list[tuple[Any, ...]] = []
     for number, attempt in enumerate(attempts):
@@ -153,8 +151,8 @@ def _keep_caught(turn: Turn, attempts: Sequence[Attempt]) -> None:
                 *(_encode(content.metadata).decode(), turn.now),
             )
         )
-    turn.run_many("put_caught", rows)
-    turn.run_many("trim_caught", [(tenant, KEPT_CAUGHT) for tenant in {a.key.tenant for a in attempts}])
+    await turn.run_many("put_caught", rows)
+    await turn.run_many("trim_caught", [(tenant, KEPT_CAUGHT) for tenant in {a.key.tenant for a in attempts}])
 
 
 def _read_caught(row: Row) -> CaughtMessage:

@@ -1,7 +1,7 @@
-"""SqliteBatches: keeps batches and has them decided slice by slice, one turn of the writer each."""
+"""StoredBatches: keeps batches and has them decided slice by slice, one turn each."""
 
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from datetime import timedelta
 from typing import Any
 
@@ -18,12 +18,11 @@ from noroshi.domain.records import StatusCounts
 from noroshi.domain.states import Status
 from noroshi.ports.batches import Decide
 from noroshi.ports.batches import Turn as TurnResult
-from noroshi.storage.sqlite.addressing import read_facts, write_changes, write_ledger
-from noroshi.storage.sqlite.connection import Row, Statements
-from noroshi.storage.sqlite.readers import Readers
-from noroshi.storage.sqlite.writer import Turn, Writer, as_instant
+from noroshi.storage.addressing import read_facts, write_changes, write_ledger
+from noroshi.storage.turns import Readings, Row, Statements, Turn, Turns, as_instant
 
 KEY_LIFE = timedelta(hours=24)
+_BREATH = timedelta(milliseconds=50)
 _OPEN_BATCHES_A_TURN = 32
 _KNOWN_RECIPIENT_LISTS = 64
 _SHOWN_REJECTIONS = 101
@@ -31,6 +30,10 @@ _SHOWN_REJECTIONS = 101
 _encode = msgspec.json.Encoder().encode
 _decode_strings = msgspec.json.Decoder(list[str]).decode
 _decode_counts = msgspec.json.Decoder(dict[str, int]).decode
+
+
+_Place = tuple[TenantId, str]
+"""Where an idempotency key lies: the tenant and the key."""
 
 
 class _Open:
@@ -99,45 +102,47 @@ def _read_progress(row: Row) -> Progress:
     return Progress(row[13], row[16], row[17], _decode_counts(row[18]), [], bool(row[12]))
 
 
-class SqliteBatches:
+class StoredBatches:
     """Implements ports/batches.py."""
 
-    def __init__(self, writer: Writer, readers: Readers) -> None:
-        self._writer = writer
-        self._readers = readers
+    def __init__(self, turns: Turns, readings: Readings) -> None:
+        self._turns = turns
+        self._readings = readings
         # recipients never change once kept, so they may be remembered between the slices of a large batch
         self._recipients: dict[BatchId, list[str]] = {}
 
     async def keep(self, new: Sequence[NewBatch], room: int, decide: Decide, *, is_urgent: bool = False) -> TurnResult:
         name = "accept" if new else "address"
-        return await self._writer.turn(name, lambda turn: self._keep(turn, new, room, decide), is_urgent=is_urgent)
+        return await self._turns.turn(name, lambda turn: self._keep(turn, new, room, decide), is_urgent=is_urgent)
 
-    def _keep(self, turn: Turn, new: Sequence[NewBatch], room: int, decide: Decide) -> TurnResult:
-        result = TurnResult(earlier=_find_earlier(turn, new))
+    async def _keep(self, turn: Turn, new: Sequence[NewBatch], room: int, decide: Decide) -> TurnResult:
+        result = TurnResult(earlier=await _find_earlier(turn, new))
         fresh = [_begin(batch) for batch, earlier in zip(new, result.earlier, strict=True) if earlier is None]
-        waiting = self._waiting(turn)
-        holds = _due_holds(turn, room)
+        waiting = await self._waiting(turn)
+        holds = await _due_holds(turn, room)
         candidates = _share(turn.now, fresh, waiting, holds, room)
         if candidates:
-            changes = decide(read_facts(turn, candidates))
-            write_changes(turn, candidates, changes)
+            changes = decide(await read_facts(turn, candidates))
+            await write_changes(turn, candidates, changes)
             opened = {batch.head.batch_id: batch for batch in (*fresh, *waiting)}
             for fate in changes.fates:
                 opened[fate.batch_id].note(fate)
-            _write_rejections(turn, opened, changes.fates)
+            await _write_rejections(turn, opened, changes.fates)
             result.lanes = {read_lane(name) for name in {row.lane for row in changes.deliveries}}
             result.deliveries = len(changes.deliveries)
             result.decided = len(candidates)
             result.dead = Counter((read_lane(row.lane), row.code) for row in changes.dead_letters)
             result.noes = Counter((row.channel, row.reason) for row in changes.notifications if row.reason is not None)
-        _write_new(turn, fresh)
-        self._advance(
-            turn, [batch for batch in waiting if batch.head.batch_id in {c.batch.batch_id for c in candidates}]
-        )
+        await _write_new(turn, fresh)
+        touched = {candidate.batch.batch_id for candidate in candidates}
+        await self._advance(turn, [batch for batch in waiting if batch.head.batch_id in touched])
         self._remember(fresh)
         result.progress = {batch.head.batch_id: batch.progress for batch in (*fresh, *waiting)}
-        result.next_due_at = _next_due(turn)
-        result.has_more = result.next_due_at is not None and result.next_due_at <= turn.now
+        result.next_due_at = await _next_due(turn)
+        if result.next_due_at is not None and result.next_due_at <= turn.now:
+            result.has_more = bool(candidates)
+            if not candidates:  # due, and another process is at it
+                result.next_due_at = plus(turn.now, _BREATH)
         return result
 
     def _remember(self, fresh: Sequence[_Open]) -> None:
@@ -145,27 +150,27 @@ class SqliteBatches:
             if batch.left and len(self._recipients) < _KNOWN_RECIPIENT_LISTS:
                 self._recipients[batch.head.batch_id] = list(batch.user_ids)
 
-    def _waiting(self, turn: Turn) -> list[_Open]:
+    async def _waiting(self, turn: Turn) -> list[_Open]:
         found: list[_Open] = []
-        for row in turn.rows("open_batches", turn.now, _OPEN_BATCHES_A_TURN):
+        for row in await turn.rows("open_batches", turn.now, _OPEN_BATCHES_A_TURN):
             head = read_head(row)
-            found.append(_Open(head, self._recipients_of(turn, head), row[15], _read_progress(row)))
+            found.append(_Open(head, await self._recipients_of(turn, head), row[15], _read_progress(row)))
         return found
 
-    def _recipients_of(self, turn: Turn, head: BatchHead) -> list[str]:
+    async def _recipients_of(self, turn: Turn, head: BatchHead) -> list[str]:
         known = self._recipients.get(head.batch_id)
         if known is None:
-            row = turn.one("body_recipients", head.tenant, head.batch_id)
+            row = await turn.one("body_recipients", head.tenant, head.batch_id)
             known = _decode_strings(row[0]) if row else []
             if len(self._recipients) < _KNOWN_RECIPIENT_LISTS:
                 self._recipients[head.batch_id] = known
         return known
 
-    def _advance(self, turn: Turn, touched: Sequence[_Open]) -> None:
+    async def _advance(self, turn: Turn, touched: Sequence[_Open]) -> None:
         for batch in touched:
             if not batch.left:
                 self._recipients.pop(batch.head.batch_id, None)
-        turn.run_many(
+        await turn.run_many(
             "advance_batch",
             [
                 (
@@ -182,91 +187,95 @@ class SqliteBatches:
         )
 
     async def find(self, tenant: TenantId, batch_id: BatchId) -> BatchView | None:
-        row = await self._readers.read(lambda reader: reader.one("find_batch", tenant, batch_id))
+        row = await self._readings.read(lambda reader: reader.one("find_batch", tenant, batch_id))
         if row is None:
             return None
         data = msgspec.json.decode(row[20])
         return BatchView(read_head(row), _read_progress(row), data, as_instant(row[19]), row[21])
 
     async def counts(self, tenant: TenantId, batch_id: BatchId) -> StatusCounts | None:
-        def read(reader: Statements) -> StatusCounts | None:
-            head = reader.one("batch_progress_columns", tenant, batch_id)
+        async def read(reader: Statements) -> StatusCounts | None:
+            head = await reader.one("batch_progress_columns", tenant, batch_id)
             if head is None:
                 return None
             channels, recipients, next_recipient, state, _ = head
             by_channel = {
                 (channel, Status(status)): count
-                for channel, status, count in reader.rows("count_statuses", tenant, batch_id, last_id_of(batch_id))
+                for channel, status, count in await reader.rows(
+                    "count_statuses", tenant, batch_id, last_id_of(batch_id)
+                )
             }
             return StatusCounts(by_channel, recipients - next_recipient, tuple(channels.split(",")), state >= 2)
 
-        return await self._readers.read(read)
+        return await self._readings.read(read)
 
     async def rejections(
         self, tenant: TenantId, batch_id: BatchId, after: int, limit: int
     ) -> list[tuple[int, Rejection]]:
-        rows = await self._readers.read(lambda reader: reader.rows("list_rejections", tenant, batch_id, after, limit))
+        rows = await self._readings.read(lambda reader: reader.rows("list_rejections", tenant, batch_id, after, limit))
         return [(position, Rejection(user_id, code)) for position, user_id, code in rows]
 
     async def remember_answer(
         self, tenant: TenantId, batch_id: BatchId, encode: Callable[[Progress], bytes]
     ) -> bytes | None:
-        def work(turn: Turn) -> bytes | None:
-            row = turn.one("find_batch", tenant, batch_id)
+        async def work(turn: Turn) -> bytes | None:
+            row = await turn.one("find_batch", tenant, batch_id)
             if row is None or row[21] is not None:
                 return None if row is None else bytes(row[21])
-            rejections = turn.rows("list_rejections", tenant, batch_id, -1, _SHOWN_REJECTIONS)
+            rejections = await turn.rows("list_rejections", tenant, batch_id, -1, _SHOWN_REJECTIONS)
             progress = _read_progress(row)
             progress.rejections.extend(Rejection(user_id, code) for _, user_id, code in rejections)
             answer = encode(progress)
             if progress.undecided:
-                turn.run("remember_answer", answer, tenant, batch_id)
+                await turn.run("remember_answer", answer, tenant, batch_id)
             return answer
 
-        return await self._writer.turn("answer", work)
+        return await self._turns.turn("answer", work)
 
     async def begin_cancel(self, tenant: TenantId, batch_id: BatchId) -> bool:
-        def work(turn: Turn) -> bool:
-            if turn.one("batch_progress_columns", tenant, batch_id) is None:
+        async def work(turn: Turn) -> bool:
+            if await turn.one("batch_progress_columns", tenant, batch_id) is None:
                 return False
-            turn.run("begin_cancel", turn.now, tenant, batch_id)
+            await turn.run("begin_cancel", turn.now, tenant, batch_id)
             return True
 
-        return await self._writer.turn("cancel_begin", work, is_urgent=True)
+        return await self._turns.turn("cancel_begin", work, is_urgent=True)
 
     async def cancel_page(self, limit: int) -> int:
-        return await self._writer.turn("cancel_page", lambda turn: _cancel_page(turn, limit))
+        return await self._turns.turn("cancel_page", lambda turn: _cancel_page(turn, limit))
 
     async def forget_keys(self, limit: int) -> int:
-        return await self._writer.turn("forget_keys", lambda turn: turn.run("forget_idempotency_keys", turn.now, limit))
+        return await self._turns.turn("forget_keys", lambda turn: turn.run("forget_idempotency_keys", turn.now, limit))
 
 
-def _find_earlier(turn: Turn, new: Sequence[NewBatch]) -> list[Earlier | None]:
-    keyed = [batch for batch in new if batch.idempotency_key is not None]
-    if not keyed:
-        return [None] * len(new)
-    asked = _encode([(batch.head.tenant, batch.idempotency_key) for batch in keyed]).decode()
-    held: dict[tuple[int, str], tuple[bytes, BatchId]] = {
-        (tenant, key): (fingerprint, BatchId(batch_id))
-        for tenant, key, fingerprint, batch_id, expires_at in turn.rows("find_idempotency_keys", asked)
-        if expires_at > turn.now
-    }
-    found: list[Earlier | None] = []
-    taken: list[tuple[Any, ...]] = []
+async def _find_earlier(turn: Turn, new: Sequence[NewBatch]) -> list[Earlier | None]:
+    """Takes the idempotency keys of the new batches; beside each batch whose key is already held, the holder."""
+    first: dict[_Place, NewBatch] = {}
     for batch in new:
-        if batch.idempotency_key is None:
-            found.append(None)
-            continue
-        place = (batch.head.tenant, batch.idempotency_key)
-        holder = held.get(place)
-        if holder is not None:
-            found.append(Earlier(holder[1], holder[0] == batch.fingerprint))
-            continue
-        held[place] = (batch.fingerprint, batch.head.batch_id)
-        taken.append((*place, batch.fingerprint, batch.head.batch_id, plus(turn.now, KEY_LIFE)))
-        found.append(None)
-    turn.run_many("hold_idempotency_key", taken)
-    return found
+        if batch.idempotency_key is not None:
+            first.setdefault((batch.head.tenant, batch.idempotency_key), batch)
+    if not first:
+        return [None] * len(new)
+    until = plus(turn.now, KEY_LIFE)
+    # In order: another process that wants the same keys waits for us, and never we for it at the same time.
+    taken = await turn.run_many(
+        "hold_idempotency_key",
+        [(*place, first[place].fingerprint, first[place].head.batch_id, until, turn.now) for place in sorted(first)],
+    )
+    ours = {(tenant, key) for tenant, key in taken}
+    holders = {place: (batch.fingerprint, batch.head.batch_id) for place, batch in first.items() if place in ours}
+    if len(ours) < len(first):
+        lost = [place for place in first if place not in ours]
+        for tenant, key, fingerprint, batch_id in await turn.rows_for("find_idempotency_keys", lost):
+            holders[tenant, key] = (fingerprint, BatchId(batch_id))
+    return [_earlier(batch, holders) for batch in new]
+
+
+def _earlier(batch: NewBatch, holders: Mapping[_Place, tuple[bytes, BatchId]]) -> Earlier | None:
+    if batch.idempotency_key is None:
+        return None
+    fingerprint, holder = holders[batch.head.tenant, batch.idempotency_key]
+    return None if holder == batch.head.batch_id else Earlier(holder, fingerprint == batch.fingerprint)
 
 
 def _begin(new: NewBatch) -> _Open:
@@ -278,15 +287,12 @@ def _begin(new: NewBatch) -> _Open:
     return batch
 
 
-def _due_holds(turn: Turn, room: int) -> list[Candidate]:
-    rows = turn.rows("due_holds", turn.now, max(room // 4, 1))
+async def _due_holds(turn: Turn, room: int) -> list[Candidate]:
+    rows = await turn.rows("due_holds", turn.now, max(room // 4, 1))
     if not rows:
         return []
-    asked = {(tenant, batch_of(NotificationId(raw)).hex()) for tenant, raw, _ in rows}
-    heads = {
-        (row[0], BatchId(row[1])): read_head(row)
-        for row in turn.rows("heads_of_batches", _encode(list(asked)).decode())
-    }
+    asked = {(tenant, batch_of(NotificationId(raw))) for tenant, raw, _ in rows}
+    heads = {(row[0], BatchId(row[1])): read_head(row) for row in await turn.rows_for("heads_of_batches", list(asked))}
     candidates: list[Candidate] = []
     for tenant, raw, user_id in rows:
         held = NotificationId(raw)
@@ -325,8 +331,8 @@ def _in_rounds(batches: Sequence[_Open], room: int) -> list[Candidate]:
     return taken
 
 
-def _write_rejections(turn: Turn, opened: dict[BatchId, _Open], fates: Sequence[RecipientFate]) -> None:
-    turn.run_many(
+async def _write_rejections(turn: Turn, opened: dict[BatchId, _Open], fates: Sequence[RecipientFate]) -> None:
+    await turn.run_many(
         "insert_rejections",
         [
             (opened[fate.batch_id].head.tenant, fate.batch_id, fate.position, fate.user_id, fate.code)
@@ -336,8 +342,8 @@ def _write_rejections(turn: Turn, opened: dict[BatchId, _Open], fates: Sequence[
     )
 
 
-def _write_new(turn: Turn, fresh: Sequence[_Open]) -> None:
-    turn.run_many("insert_batch", [_batch_row(batch) for batch in fresh])
+async def _write_new(turn: Turn, fresh: Sequence[_Open]) -> None:
+    await turn.run_many("insert_batch", [_batch_row(batch) for batch in fresh])
     bodies: list[tuple[Any, ...]] = []
     repeats: list[tuple[Any, ...]] = []
     for batch in fresh:
@@ -347,8 +353,8 @@ def _write_new(turn: Turn, fresh: Sequence[_Open]) -> None:
         bodies.append((*place, new.data, _encode(new.user_ids)))
         first = len(new.user_ids)
         repeats.extend((*place, first + n, user_id, Reason.REPEATED) for n, user_id in enumerate(new.repeated))
-    turn.run_many("insert_batch_body", bodies)
-    turn.run_many("insert_rejections", repeats)
+    await turn.run_many("insert_batch_body", bodies)
+    await turn.run_many("insert_rejections", repeats)
 
 
 def _batch_row(batch: _Open) -> tuple[Any, ...]:
@@ -377,30 +383,30 @@ def _batch_row(batch: _Open) -> tuple[Any, ...]:
     )
 
 
-def _next_due(turn: Turn) -> Instant | None:
-    dues = [row[0] for name in ("next_due_batch", "next_due_hold") if (row := turn.one(name)) is not None]
-    return Instant(min(dues)) if dues else None
+async def _next_due(turn: Turn) -> Instant | None:
+    row = await turn.one("next_due")
+    return None if row is None else as_instant(row[0])
 
 
-def _cancel_page(turn: Turn, limit: int) -> int:
-    found = turn.one("cancelling_batches", 1)
+async def _cancel_page(turn: Turn, limit: int) -> int:
+    found = await turn.one("cancelling_batches", 1)
     if found is None:
         return 0
     tenant, raw = found
     batch_id = BatchId(raw)
     last = last_id_of(batch_id)
-    deliveries = turn.rows("unsent_deliveries", tenant, batch_id, last, limit)
-    holds = turn.rows("held_notifications", tenant, batch_id, last, limit)
-    turn.run_many("remove_delivery", deliveries)
-    turn.run_many("remove_hold", holds)
+    deliveries = await turn.rows("unsent_deliveries", tenant, batch_id, last, limit)
+    holds = await turn.rows("held_notifications", tenant, batch_id, last, limit)
+    await turn.run_many("remove_delivery", deliveries)
+    await turn.run_many("remove_hold", holds)
     touched = {(row[0], row[1]) for row in (*deliveries, *holds)}
-    withdraw(turn, sorted(touched))
+    await withdraw(turn, sorted(touched))
     if not touched:
-        turn.run("end_cancel", tenant, batch_id)
+        await turn.run("end_cancel", tenant, batch_id)
     return max(len(touched), 1)
 
 
-def withdraw(turn: Turn, notifications: Sequence[tuple[TenantId, NotificationId]]) -> None:
+async def withdraw(turn: Turn, notifications: Sequence[tuple[TenantId, NotificationId]]) -> None:
     """CANCELLED, with the record of it, for those that have no delivery left and are not terminal."""
-    ended = turn.run_many("withdraw_notification", notifications)
-    write_ledger(turn, [LedgerRow(row[0], NotificationId(row[1]), turn.now, "cancelled", None) for row in ended])
+    ended = await turn.run_many("withdraw_notification", notifications)
+    await write_ledger(turn, [LedgerRow(row[0], NotificationId(row[1]), turn.now, "cancelled", None) for row in ended])

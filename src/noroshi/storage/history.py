@@ -1,4 +1,4 @@
-"""SqliteHistory: notifications with the trail of decisions that explains each."""
+"""StoredHistory: notifications with the trail of decisions that explains each."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -9,9 +9,7 @@ from noroshi.domain.ids import BatchId, NotificationId, TenantId, batch_of, last
 from noroshi.domain.instants import Instant, iso
 from noroshi.domain.records import LedgerEntry, NotificationView
 from noroshi.domain.states import Status
-from noroshi.storage.sqlite.connection import Row, Statements
-from noroshi.storage.sqlite.readers import Readers
-from noroshi.storage.sqlite.writer import Turn, Writer, as_instant
+from noroshi.storage.turns import Readings, Row, Statements, Turn, Turns, as_instant
 
 _decode_object = msgspec.json.Decoder(dict[str, Any]).decode
 _FAR = 1 << 62
@@ -21,11 +19,12 @@ _BEFORE_QUEUED = ("deferred", "released")
 row's own time says it."""
 
 
-def read_trails(reader: Statements, tenant: TenantId, notifications: Sequence[bytes]) -> dict[bytes, list[LedgerEntry]]:
+async def read_trails(
+    reader: Statements, tenant: TenantId, notifications: Sequence[bytes]
+) -> dict[bytes, list[LedgerEntry]]:
     """The ledger of each notification, in order."""
-    asked = msgspec.json.encode([raw.hex() for raw in notifications]).decode()
     trails: dict[bytes, list[LedgerEntry]] = {raw: [] for raw in notifications}
-    for raw, at, kind, detail in reader.rows("trails", tenant, asked):
+    for raw, at, kind, detail in await reader.rows_for("trails", [(tenant, raw) for raw in notifications]):
         trails[raw].append(LedgerEntry(Instant(at), kind, _shown(_decode_object(detail)) if detail else {}))
     return trails
 
@@ -35,54 +34,51 @@ def _shown(detail: dict[str, Any]) -> dict[str, Any]:
     return {name: iso(Instant(value)) if name.endswith("_at") else value for name, value in detail.items()}
 
 
-class SqliteHistory:
+class StoredHistory:
     """Implements ports/history.py."""
 
-    def __init__(self, writer: Writer, readers: Readers) -> None:
-        self._writer = writer
-        self._readers = readers
+    def __init__(self, turns: Turns, readings: Readings) -> None:
+        self._turns = turns
+        self._readings = readings
 
     async def of_batch(
         self, tenant: TenantId, batch_id: BatchId, after: NotificationId | None, limit: int
     ) -> list[NotificationView]:
         first, last = after or batch_id, last_id_of(batch_id)
-        return await self._readers.read(
-            lambda reader: _read_views(
-                reader, tenant, reader.rows("notifications_of_batch", tenant, first, last, limit)
-            )
+        return await self._readings.read(
+            lambda reader: _read_views(reader, tenant, "notifications_of_batch", first, last, limit)
         )
 
     async def of_user(
         self, tenant: TenantId, user_id: str, before: tuple[Instant, NotificationId] | None, limit: int
     ) -> list[NotificationView]:
         at, last = before or (_FAR, _LAST_ID)
-        return await self._readers.read(
-            lambda reader: _read_views(
-                reader, tenant, reader.rows("notifications_of_user", tenant, user_id, at, last, limit)
-            )
+        return await self._readings.read(
+            lambda reader: _read_views(reader, tenant, "notifications_of_user", user_id, at, last, limit)
         )
 
     async def has_user(self, tenant: TenantId, user_id: str) -> bool:
-        row = await self._readers.read(lambda reader: reader.one("has_user", tenant, user_id))
+        row = await self._readings.read(lambda reader: reader.one("has_user", tenant, user_id))
         return bool(row and row[0])
 
     async def forget_before(self, moment: Instant, limit: int) -> int:
         boundary = new_batch_id(moment // 1000, 0)
-        return await self._writer.turn("forget_history", lambda turn: _forget(turn, boundary, limit))
+        return await self._turns.turn("forget_history", lambda turn: _forget(turn, boundary, limit))
 
 
-def _forget(turn: Turn, boundary: bytes, limit: int) -> int:
-    old = turn.rows("old_notifications", boundary, limit)
+async def _forget(turn: Turn, boundary: bytes, limit: int) -> int:
+    old = await turn.rows("old_notifications", boundary, limit)
     for name in ("forget_message_id", "forget_notification", "forget_ledger", "forget_dead_letters"):
-        turn.run_many(name, old)
-    emptied = turn.rows("old_batches", boundary, limit)
+        await turn.run_many(name, old)
+    emptied = await turn.rows("old_batches", boundary, limit)
     for name in ("forget_batch", "forget_batch_body", "forget_rejections"):
-        turn.run_many(name, emptied)
+        await turn.run_many(name, emptied)
     return len(old) + len(emptied)
 
 
-def _read_views(reader: Statements, tenant: TenantId, rows: Sequence[Row]) -> list[NotificationView]:
-    trails = read_trails(reader, tenant, [row[1] for row in rows])
+async def _read_views(reader: Statements, tenant: TenantId, name: str, *parameters: Any) -> list[NotificationView]:
+    rows = await reader.rows(name, tenant, *parameters)
+    trails = await read_trails(reader, tenant, [row[1] for row in rows])
     return [_read_view(row, trails[row[1]]) for row in rows]
 
 

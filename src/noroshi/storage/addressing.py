@@ -11,35 +11,33 @@ from noroshi.domain.ids import NotificationId, TenantId, notification_id
 from noroshi.domain.instants import Instant, plus
 from noroshi.domain.people import EndpointFact, Preferences
 from noroshi.domain.templates import TemplateChoice
-from noroshi.storage.sqlite.writer import Turn
+from noroshi.storage.turns import Turn
 
 _HOUR = timedelta(hours=-1)
 _DAY = timedelta(hours=-24)
 _CONTENT_WINDOW = timedelta(minutes=-5)
 
-_encode = msgspec.json.Encoder().encode
 _decode_preferences = lru_cache(maxsize=10_000)(msgspec.json.Decoder(Preferences).decode)
 """Many people wish the same: the same text gives the same, frozen, preferences."""
 
 
-def read_facts(turn: Turn, candidates: list[Candidate]) -> SliceFacts:
+async def read_facts(turn: Turn, candidates: list[Candidate]) -> SliceFacts:
     """Everything the decision needs to know about these candidates."""
-    wanted = {(c.batch.tenant, c.user_id) for c in candidates}
-    users = _encode(list(wanted)).decode()
-    usage, duplicates = _read_usage(turn, candidates)
+    people = await _read_people(turn, sorted({(c.batch.tenant, c.user_id) for c in candidates}))
+    usage, duplicates = await _read_usage(turn, candidates)  # after the people, who are locked from then on
     return SliceFacts(
         now=turn.now,
         candidates=candidates,
-        people=_read_people(turn, users),
+        people=people,
         usage=usage,
         duplicates=duplicates,
-        templates=_read_templates(turn, candidates),
+        templates=await _read_templates(turn, candidates),
     )
 
 
-def _read_people(turn: Turn, users: str) -> dict[tuple[TenantId, str], Person]:
+async def _read_people(turn: Turn, users: list[tuple[TenantId, str]]) -> dict[tuple[TenantId, str], Person]:
     people: dict[tuple[TenantId, str], Person] = {}
-    for tenant, user_id, locale, timezone, text, endpoint_id, kind, is_active, is_suppressed in turn.rows(
+    for tenant, user_id, locale, timezone, text, endpoint_id, kind, is_active, is_suppressed in await turn.rows_for(
         "people_of_slice", users
     ):
         fact = () if kind is None else (EndpointFact(endpoint_id, kind, is_active == 1, is_suppressed == 1),)
@@ -52,14 +50,12 @@ def _read_people(turn: Turn, users: str) -> dict[tuple[TenantId, str], Person]:
     return people
 
 
-def _read_usage(
+async def _read_usage(
     turn: Turn, candidates: Sequence[Candidate]
 ) -> tuple[dict[tuple[TenantId, str, str], Usage], set[NotificationId]]:
-    asked = _encode(
-        [(c.batch.tenant, c.user_id, c.batch.content_hash, c.batch.batch_id[:13].hex()) for c in candidates]
-    )
+    asked = [(c.batch.tenant, c.user_id, c.batch.content_hash, c.batch.batch_id[:13]) for c in candidates]
     now = turn.now
-    rows = turn.rows("usage_of_slice", asked.decode(), plus(now, _HOUR), plus(now, _CONTENT_WINDOW), plus(now, _DAY))
+    rows = await turn.rows_for("usage_of_slice", asked, plus(now, _HOUR), plus(now, _CONTENT_WINDOW), plus(now, _DAY))
     usage: dict[tuple[TenantId, str, str], Usage] = {}
     duplicates: set[NotificationId] = set()
     for index, channel, hour, day, oldest_in_hour, oldest_in_day, is_duplicate in rows:
@@ -72,17 +68,19 @@ def _read_usage(
     return usage, duplicates
 
 
-def _read_templates(turn: Turn, candidates: Sequence[Candidate]) -> dict[tuple[TenantId, str], list[TemplateChoice]]:
+async def _read_templates(
+    turn: Turn, candidates: Sequence[Candidate]
+) -> dict[tuple[TenantId, str], list[TemplateChoice]]:
     wanted = {(c.batch.tenant, c.batch.template_id) for c in candidates}
     choices: dict[tuple[TenantId, str], list[TemplateChoice]] = {}
-    for tenant, template_id, channel, locale, variant, row, _ in turn.rows(
-        "templates_of_slice", _encode(list(wanted)).decode()
+    for tenant, template_id, channel, locale, variant, row, _ in await turn.rows_for(
+        "templates_of_slice", list(wanted)
     ):
         choices.setdefault((tenant, template_id), []).append(TemplateChoice(channel, locale, variant, row))
     return choices
 
 
-def write_changes(turn: Turn, candidates: Sequence[Candidate], changes: SliceChanges) -> None:
+async def write_changes(turn: Turn, candidates: Sequence[Candidate], changes: SliceChanges) -> None:
     """Writes what was decided; the holds of released candidates end in the same commit."""
     released = [
         (c.batch.tenant, notification_id(c.batch.batch_id, c.position, c.held_channel))
@@ -90,18 +88,18 @@ def write_changes(turn: Turn, candidates: Sequence[Candidate], changes: SliceCha
         if c.held_channel is not None
     ]
     if released:
-        turn.run_many("remove_hold", released)
-        turn.run_many("put_notification", changes.notifications)
+        await turn.run_many("remove_hold", released)
+        await turn.run_many("put_notification", changes.notifications)
     else:
-        turn.run_many("insert_notification", changes.notifications)
-    turn.run_many("put_delivery", changes.deliveries)
-    turn.run_many("put_hold", changes.holds)
-    write_ledger(turn, changes.ledger)
+        await turn.run_many("insert_notification", changes.notifications)
+    await turn.run_many("put_delivery", changes.deliveries)
+    await turn.run_many("put_hold", changes.holds)
+    await write_ledger(turn, changes.ledger)
     first = turn.next_number(len(changes.dead_letters))
-    turn.run_many("put_dead_letter", [(*row, first + n) for n, row in enumerate(changes.dead_letters)])
+    await turn.run_many("put_dead_letter", [(*row, first + n) for n, row in enumerate(changes.dead_letters)])
 
 
-def write_ledger(turn: Turn, rows: Sequence[LedgerRow]) -> None:
+async def write_ledger(turn: Turn, rows: Sequence[LedgerRow]) -> None:
     """Appends to the ledger, in order."""
     first = turn.next_number(len(rows))
-    turn.run_many("put_ledger", [(*row, first + n) for n, row in enumerate(rows)])
+    await turn.run_many("put_ledger", [(*row, first + n) for n, row in enumerate(rows)])

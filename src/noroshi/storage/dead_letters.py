@@ -1,4 +1,4 @@
-"""SqliteDeadLetters: what ended without success, replayed or discarded by a person."""
+"""StoredDeadLetters: what ended without success, replayed or discarded by a person."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -10,53 +10,51 @@ from noroshi.domain.ids import BatchId, EndpointId, NotificationId, TenantId, la
 from noroshi.domain.instants import Instant
 from noroshi.domain.lanes import read_lane
 from noroshi.domain.records import DeadLetter, DeadLetterFilter
-from noroshi.storage.sqlite.addressing import write_ledger
-from noroshi.storage.sqlite.connection import Row, Statements
-from noroshi.storage.sqlite.history import read_trails
-from noroshi.storage.sqlite.readers import Readers
-from noroshi.storage.sqlite.writer import Turn, Writer
+from noroshi.storage.addressing import write_ledger
+from noroshi.storage.history import read_trails
+from noroshi.storage.turns import Readings, Row, Statements, Turn, Turns
 
 _FAR = 1 << 62
 
 
-class SqliteDeadLetters:
+class StoredDeadLetters:
     """Implements ports/dead_letters.py."""
 
-    def __init__(self, writer: Writer, readers: Readers) -> None:
-        self._writer = writer
-        self._readers = readers
+    def __init__(self, turns: Turns, readings: Readings) -> None:
+        self._turns = turns
+        self._readings = readings
 
     async def list_dead_letters(
         self, tenant: TenantId, matching: DeadLetterFilter, before: int | None, limit: int
     ) -> list[DeadLetter]:
-        rows = await self._readers.read(lambda reader: _find(reader, tenant, matching, before, None, limit))
+        rows = await self._readings.read(lambda reader: _find(reader, tenant, matching, before, None, limit))
         return [_read_dead_letter(row) for row in rows]
 
     async def get(self, tenant: TenantId, dead_letter_id: int) -> DeadLetter | None:
-        def ask(reader: Statements) -> DeadLetter | None:
-            rows = _find(reader, tenant, DeadLetterFilter(), None, dead_letter_id, 1)
+        async def ask(reader: Statements) -> DeadLetter | None:
+            rows = await _find(reader, tenant, DeadLetterFilter(), None, dead_letter_id, 1)
             if not rows:
                 return None
-            trail = read_trails(reader, tenant, [rows[0][1]])[rows[0][1]]
+            trail = (await read_trails(reader, tenant, [rows[0][1]]))[rows[0][1]]
             return msgspec.structs.replace(_read_dead_letter(rows[0]), trail=tuple(trail))
 
-        return await self._readers.read(ask)
+        return await self._readings.read(ask)
 
     async def replay(
         self, tenant: TenantId, matching: DeadLetterFilter, only: int | None, by: str, limit: int
     ) -> tuple[int, int]:
-        return await self._writer.turn("replay", lambda turn: _replay(turn, tenant, matching, only, by, limit))
+        return await self._turns.turn("replay", lambda turn: _replay(turn, tenant, matching, only, by, limit))
 
     async def discard(self, tenant: TenantId, matching: DeadLetterFilter, only: int | None, by: str, limit: int) -> int:
-        def work(turn: Turn) -> int:
-            rows = _find(turn, tenant, matching, None, only, limit)
-            _forget(turn, tenant, rows, "discarded", by)
+        async def work(turn: Turn) -> int:
+            rows = await _find(turn, tenant, matching, None, only, limit)
+            await _forget(turn, tenant, rows, "discarded", by)
             return len(rows)
 
-        return await self._writer.turn("discard", work)
+        return await self._turns.turn("discard", work)
 
 
-def _find(
+async def _find(
     statements: Statements,
     tenant: TenantId,
     matching: DeadLetterFilter,
@@ -72,33 +70,33 @@ def _find(
         if raw is None:
             return []
         first, last = raw, last_id_of(BatchId(raw))
-    return statements.rows(
+    return await statements.rows(
         "list_dead_letters",
         *(tenant, _FAR if before is None else before, matching.channel, matching.code, matching.category),
         *(matching.user_id, first, last, only, is_replay, limit),
     )
 
 
-def _replay(
+async def _replay(
     turn: Turn, tenant: TenantId, matching: DeadLetterFilter, only: int | None, by: str, limit: int
 ) -> tuple[int, int]:
-    able = _find(turn, tenant, matching, None, only, limit, is_replay=True)
-    unable = [row for row in _find(turn, tenant, matching, None, only, limit) if row[6] is None]
+    able = await _find(turn, tenant, matching, None, only, limit, is_replay=True)
+    unable = [row for row in await _find(turn, tenant, matching, None, only, limit) if row[6] is None]
     deliveries: list[tuple[Any, ...]] = []
     for row in able:
         _, raw, endpoint_id, lane, user_id, category, template_row, _, _ = row[:9]
         # a person asks for it now: the old expiry no longer binds
         deliveries.append((tenant, raw, endpoint_id, lane, turn.now, user_id, category, template_row, None, turn.now))
-    turn.run_many("put_delivery", deliveries)
-    turn.run_many("requeue_notification", [(tenant, row[1]) for row in able])
-    _forget(turn, tenant, able, "replayed", by)
+    await turn.run_many("put_delivery", deliveries)
+    await turn.run_many("requeue_notification", [(tenant, row[1]) for row in able])
+    await _forget(turn, tenant, able, "replayed", by)
     return len(able), len(unable)
 
 
-def _forget(turn: Turn, tenant: TenantId, rows: Sequence[Row], kind: str, by: str) -> None:
-    turn.run_many("remove_dead_letter", [(tenant, row[0]) for row in rows])
+async def _forget(turn: Turn, tenant: TenantId, rows: Sequence[Row], kind: str, by: str) -> None:
+    await turn.run_many("remove_dead_letter", [(tenant, row[0]) for row in rows])
     detail = msgspec.json.encode({"by": by}).decode()
-    write_ledger(turn, [LedgerRow(tenant, NotificationId(row[1]), turn.now, kind, detail) for row in rows])
+    await write_ledger(turn, [LedgerRow(tenant, NotificationId(row[1]), turn.now, kind, detail) for row in rows])
 
 
 def _read_dead_letter(row: Row) -> DeadLetter:

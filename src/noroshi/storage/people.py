@@ -1,4 +1,4 @@
-"""SqlitePeople and SqliteDevices: users and their endpoints in, sealed rows out, and back."""
+"""StoredPeople and StoredDevices: users and their endpoints in, sealed rows out, and back."""
 
 from datetime import timedelta
 
@@ -10,9 +10,7 @@ from noroshi.domain.instants import Instant, plus
 from noroshi.domain.people import Device, Preferences, User
 from noroshi.ports.clock import Clock
 from noroshi.ports.sealer import Sealer
-from noroshi.storage.sqlite.connection import Row, Statements
-from noroshi.storage.sqlite.readers import Readers
-from noroshi.storage.sqlite.writer import Turn, Writer
+from noroshi.storage.turns import Readings, Row, Statements, Turn, Turns
 
 EMAIL_ENDPOINT = 1
 PHONE_ENDPOINT = 2
@@ -22,53 +20,53 @@ _encode = msgspec.json.Encoder().encode
 _decode_preferences = msgspec.json.Decoder(Preferences).decode
 
 
-class SqlitePeople:
+class StoredPeople:
     """Implements ports/people.py."""
 
-    def __init__(self, writer: Writer, readers: Readers, sealer: Sealer, clock: Clock) -> None:
-        self._writer = writer
-        self._readers = readers
+    def __init__(self, turns: Turns, readings: Readings, sealer: Sealer, clock: Clock) -> None:
+        self._turns = turns
+        self._readings = readings
         self._sealer = sealer
         self._clock = clock
 
     async def put_user(self, tenant: TenantId, user: User) -> User:
-        def work(turn: Turn) -> User:
-            known = turn.one("get_user", tenant, user.user_id)
+        async def work(turn: Turn) -> User:
+            known = await turn.one("get_user", tenant, user.user_id)
             data_key = known[1] if known else self._sealer.new_user_key(tenant, user.user_id)
-            turn.run(
+            await turn.run(
                 "put_user",
                 *(tenant, user.user_id, data_key, user.name, user.locale, user.timezone, user.is_zone_confirmed),
                 *(_encode(user.attributes).decode(), turn.now),
             )
-            self._put_address(turn, tenant, user.user_id, data_key, EMAIL_ENDPOINT, "email", user.email)
-            self._put_address(turn, tenant, user.user_id, data_key, PHONE_ENDPOINT, "phone", user.phone)
+            await self._put_address(turn, tenant, user.user_id, data_key, EMAIL_ENDPOINT, "email", user.email)
+            await self._put_address(turn, tenant, user.user_id, data_key, PHONE_ENDPOINT, "phone", user.phone)
             created_at = Instant(known[8]) if known else turn.now
             return msgspec.structs.replace(user, created_at=created_at, updated_at=turn.now)
 
-        return await self._writer.turn("put_user", work)
+        return await self._turns.turn("put_user", work)
 
-    def _put_address(
+    async def _put_address(
         self, turn: Turn, tenant: TenantId, user_id: str, data_key: bytes, number: int, kind: str, clear: str | None
     ) -> None:
         if clear is None:
-            turn.run("remove_endpoint", tenant, user_id, number)
+            await turn.run("remove_endpoint", tenant, user_id, number)
             return
         blind = self._sealer.blind_index(tenant, kind, clear)
         sealed = self._sealer.seal(data_key, tenant, user_id, kind, clear)
-        turn.run("put_endpoint", tenant, user_id, number, kind, blind, sealed, None, None, turn.now, True)
+        await turn.run("put_endpoint", tenant, user_id, number, kind, blind, sealed, None, None, turn.now, True)
 
     async def get_user(self, tenant: TenantId, user_id: str) -> User | None:
-        def read(reader: Statements) -> User | None:
-            row = reader.one("get_user", tenant, user_id)
-            return None if row is None else self._read_user(reader, tenant, row)
+        async def read(reader: Statements) -> User | None:
+            row = await reader.one("get_user", tenant, user_id)
+            return None if row is None else await self._read_user(reader, tenant, row)
 
-        return await self._readers.read(read)
+        return await self._readings.read(read)
 
-    def _read_user(self, reader: Statements, tenant: TenantId, row: Row) -> User:
+    async def _read_user(self, reader: Statements, tenant: TenantId, row: Row) -> User:
         user_id, data_key, name, locale, timezone, is_zone_confirmed, attributes, _, created_at, updated_at = row
         addresses = {
             endpoint[0]: self._sealer.open(data_key, tenant, user_id, endpoint[1], endpoint[2])
-            for endpoint in reader.rows("endpoints_of_user", tenant, user_id)
+            for endpoint in await reader.rows("endpoints_of_user", tenant, user_id)
             if endpoint[0] < FIRST_DEVICE
         }
         return User(
@@ -85,54 +83,54 @@ class SqlitePeople:
         )
 
     async def remove_user(self, tenant: TenantId, user_id: str) -> bool:
-        def work(turn: Turn) -> bool:
-            turn.run("remove_user_endpoints", tenant, user_id)
-            return turn.run("remove_user", tenant, user_id) > 0
+        async def work(turn: Turn) -> bool:
+            await turn.run("remove_user_endpoints", tenant, user_id)
+            return await turn.has_changed("remove_user", tenant, user_id)
 
-        return await self._writer.turn("remove_user", work)
+        return await self._turns.turn("remove_user", work)
 
     async def put_preferences(
         self, tenant: TenantId, user_id: str, preferences: Preferences, locale: str | None, timezone: str | None
     ) -> bool:
         wishes = _encode(preferences).decode()
-        return await self._writer.turn(
+        return await self._turns.turn(
             "put_preferences",
-            lambda turn: turn.run("put_preferences", tenant, user_id, wishes, locale, timezone, turn.now) > 0,
+            lambda turn: turn.has_changed("put_preferences", tenant, user_id, wishes, locale, timezone, turn.now),
         )
 
     async def get_preferences(self, tenant: TenantId, user_id: str) -> tuple[User, Preferences] | None:
-        def read(reader: Statements) -> tuple[User, Preferences] | None:
-            row = reader.one("get_user", tenant, user_id)
+        async def read(reader: Statements) -> tuple[User, Preferences] | None:
+            row = await reader.one("get_user", tenant, user_id)
             if row is None:
                 return None
             wishes = Preferences() if row[7] is None else _decode_preferences(row[7])
-            return self._read_user(reader, tenant, row), wishes
+            return await self._read_user(reader, tenant, row), wishes
 
-        return await self._readers.read(read)
+        return await self._readings.read(read)
 
     async def usage(self, tenant: TenantId, user_id: str) -> dict[str, Usage] | None:
         now = self._clock.now()
         hour_ago, day_ago = plus(now, timedelta(hours=-1)), plus(now, timedelta(hours=-24))
 
-        def read(reader: Statements) -> dict[str, Usage] | None:
-            if reader.one("get_user", tenant, user_id) is None:
+        async def read(reader: Statements) -> dict[str, Usage] | None:
+            if await reader.one("get_user", tenant, user_id) is None:
                 return None
             return {
                 channel: Usage(hour, day, Instant(oldest_in_hour or 0), Instant(oldest_in_day or 0))
-                for channel, hour, day, oldest_in_hour, oldest_in_day in reader.rows(
+                for channel, hour, day, oldest_in_hour, oldest_in_day in await reader.rows(
                     "usage_of_user", tenant, user_id, hour_ago, day_ago
                 )
             }
 
-        return await self._readers.read(read)
+        return await self._readings.read(read)
 
 
-class SqliteDevices:
+class StoredDevices:
     """Implements ports/devices.py."""
 
-    def __init__(self, writer: Writer, readers: Readers, sealer: Sealer) -> None:
-        self._writer = writer
-        self._readers = readers
+    def __init__(self, turns: Turns, readings: Readings, sealer: Sealer) -> None:
+        self._turns = turns
+        self._readings = readings
         self._sealer = sealer
 
     async def register(
@@ -140,37 +138,37 @@ class SqliteDevices:
     ) -> Device | None:
         kind = "web_push" if platform == "web" else "push"
 
-        def work(turn: Turn) -> Device | None:
-            user = turn.one("get_user", tenant, user_id)
+        async def work(turn: Turn) -> Device | None:
+            user = await turn.one("get_user", tenant, user_id)
             if user is None:
                 return None
             blind = self._sealer.blind_index(tenant, kind, device_token)
-            known = turn.rows("endpoints_of_user", tenant, user_id)
+            known = await turn.rows("endpoints_of_user", tenant, user_id)
             same = next((row for row in known if row[1] == kind and row[8] == blind), None)
             # never a number that was given before: a late "gone" for a removed device must not hit its successor
             number = same[0] if same else turn.next_number()
             sealed = self._sealer.seal(user[1], tenant, user_id, kind, device_token)
-            turn.run(
+            await turn.run(
                 "put_endpoint",
                 *(tenant, user_id, number, kind, blind, sealed, platform, app_version, turn.now, False),
             )
             created_at = Instant(same[6]) if same else turn.now
             return Device(number, user_id, platform, device_token, app_version, True, created_at, turn.now)
 
-        return await self._writer.turn("register_device", work)
+        return await self._turns.turn("register_device", work)
 
     async def list_devices(self, tenant: TenantId, user_id: str) -> list[Device] | None:
-        def read(reader: Statements) -> list[Device] | None:
-            user = reader.one("get_user", tenant, user_id)
+        async def read(reader: Statements) -> list[Device] | None:
+            user = await reader.one("get_user", tenant, user_id)
             if user is None:
                 return None
             return [
                 self._read_device(tenant, user_id, user[1], row)
-                for row in reader.rows("endpoints_of_user", tenant, user_id)
+                for row in await reader.rows("endpoints_of_user", tenant, user_id)
                 if row[0] >= FIRST_DEVICE
             ]
 
-        return await self._readers.read(read)
+        return await self._readings.read(read)
 
     def _read_device(self, tenant: TenantId, user_id: str, data_key: bytes, row: Row) -> Device:
         number, kind, sealed, is_active, platform, app_version, created_at, last_used_at, _ = row
@@ -180,6 +178,6 @@ class SqliteDevices:
     async def remove_device(self, tenant: TenantId, user_id: str, token_id: int) -> bool:
         if token_id < FIRST_DEVICE:
             return False
-        return await self._writer.turn(
-            "remove_device", lambda turn: turn.run("remove_endpoint", tenant, user_id, token_id) > 0
+        return await self._turns.turn(
+            "remove_device", lambda turn: turn.has_changed("remove_endpoint", tenant, user_id, token_id)
         )

@@ -1,4 +1,4 @@
-"""SqliteQueue: deliveries claimed from lanes under a fenced lease, and settled with what became of them."""
+"""StoredQueue: deliveries claimed from lanes under a fenced lease, and settled with what became of them."""
 
 from collections.abc import Sequence
 from datetime import timedelta
@@ -22,11 +22,9 @@ from noroshi.domain.records import Alert
 from noroshi.domain.templates import TemplateVersion
 from noroshi.ports.clock import Clock
 from noroshi.ports.sealer import Sealer
-from noroshi.storage.sqlite.connection import Row, Statements
-from noroshi.storage.sqlite.readers import Readers
-from noroshi.storage.sqlite.settling import settle
-from noroshi.storage.sqlite.templates import read_template
-from noroshi.storage.sqlite.writer import Turn, Writer, as_instant
+from noroshi.storage.settling import settle
+from noroshi.storage.templates import read_template
+from noroshi.storage.turns import Readings, Row, Statements, Turn, Turns, as_instant
 
 LONE_FROM = 2
 """Claims without an outcome after which a delivery is claimed alone: it may be what kills the process."""
@@ -46,12 +44,12 @@ class _Held(msgspec.Struct):
     fence: int
 
 
-class SqliteQueue:
+class StoredQueue:
     """Implements ports/queue.py."""
 
-    def __init__(self, writer: Writer, readers: Readers, sealer: Sealer, clock: Clock) -> None:
-        self._writer = writer
-        self._readers = readers
+    def __init__(self, turns: Turns, readings: Readings, sealer: Sealer, clock: Clock) -> None:
+        self._turns = turns
+        self._readings = readings
         self._sealer = sealer
         self._clock = clock
         # neither a kept batch's data nor a stored template version ever changes
@@ -60,17 +58,17 @@ class SqliteQueue:
 
     async def take(self, lane: Lane, limit: int, lease: timedelta, paused_categories: frozenset[str]) -> Taken:
         is_urgent = lane.priority == "critical"
-        held, until, next_due_at, has_more = await self._writer.turn(
+        held, until, next_due_at, has_more = await self._turns.turn(
             "claim", lambda turn: _claim(turn, lane, limit, lease, paused_categories), is_urgent=is_urgent
         )
-        claims = await self._readers.read(lambda reader: self._load(reader, lane, held, until)) if held else []
+        claims = await self._readings.read(lambda reader: self._load(reader, lane, held, until)) if held else []
         return Taken(claims, next_due_at, has_more)
 
-    def _load(self, reader: Statements, lane: Lane, held: Sequence[_Held], until: Instant) -> list[Claim]:
-        keys = _encode([(h.row[0], h.row[5], h.row[2]) for h in held]).decode()
-        people = {row[0]: row for row in reader.rows("people_of_claims", keys)}
+    async def _load(self, reader: Statements, lane: Lane, held: Sequence[_Held], until: Instant) -> list[Claim]:
+        keys = [(h.row[0], h.row[5], h.row[2]) for h in held]
+        people = {row[0]: row for row in await reader.rows_for("people_of_claims", keys)}
         batches = {(h.row[0], batch_of(NotificationId(h.row[1]))) for h in held}
-        bodies, cancelled = self._load_batches(reader, batches)
+        bodies, cancelled = await self._load_batches(reader, batches)
         claims: list[Claim] = []
         for index, h in enumerate(held):
             tenant, raw, endpoint_id, claimed, tries, user_id, category, template_row, expires_at, wanted_at = h.row
@@ -90,7 +88,7 @@ class SqliteQueue:
                     recipient=recipient,
                     address=address,
                     data=bodies[batch],
-                    template=self._template(reader, tenant, template_row),
+                    template=await self._template(reader, tenant, template_row),
                     is_cancelled=batch in cancelled,
                 )
             )
@@ -105,27 +103,26 @@ class SqliteQueue:
             return recipient, user_id
         return recipient, "" if sealed is None else self._sealer.open(data_key, tenant, user_id, kind, sealed)
 
-    def _load_batches(
+    async def _load_batches(
         self, reader: Statements, batches: set[_Batch]
     ) -> tuple[dict[_Batch, dict[str, Any]], set[_Batch]]:
-        asked = _encode([(tenant, batch_id.hex()) for tenant, batch_id in batches]).decode()
-        cancelled = {(row[0], BatchId(row[1])) for row in reader.rows("are_cancelled", asked)}
+        cancelled = {(row[0], BatchId(row[1])) for row in await reader.rows_for("are_cancelled", list(batches))}
         bodies = {batch: body for batch in batches if (body := self._bodies.get(batch)) is not None}
-        missing = [(tenant, batch_id.hex()) for tenant, batch_id in batches if (tenant, batch_id) not in bodies]
+        missing = [batch for batch in batches if batch not in bodies]
         if missing:
             found = {
                 (row[0], BatchId(row[1])): _decode_object(row[2])
-                for row in reader.rows("bodies_of_batches", _encode(missing).decode())
+                for row in await reader.rows_for("bodies_of_batches", missing)
             }
             bodies |= found
             # a new dict each time: another reader thread may be looking into the old one
             self._bodies = bodies if len(self._bodies) + len(found) > _REMEMBERED else self._bodies | found
         return bodies, cancelled
 
-    def _template(self, reader: Statements, tenant: TenantId, row: int) -> TemplateVersion:
+    async def _template(self, reader: Statements, tenant: TenantId, row: int) -> TemplateVersion:
         found = self._templates.get((tenant, row))
         if found is None:
-            stored = reader.one("template_by_row", tenant, row)
+            stored = await reader.one("template_by_row", tenant, row)
             if stored is None:
                 raise LookupError(f"template row {row} is pinned but not stored")
             if len(self._templates) >= _REMEMBERED:
@@ -134,64 +131,64 @@ class SqliteQueue:
         return found
 
     async def settle(self, settlements: Sequence[Settlement], alerts: Sequence[Alert] = ()) -> Settled:
-        return await self._writer.turn("settle", lambda turn: settle(turn, settlements, alerts))
+        return await self._turns.turn("settle", lambda turn: settle(turn, settlements, alerts))
 
     async def renew(self, held: Sequence[tuple[DeliveryKey, int]], lease: timedelta) -> set[DeliveryKey]:
-        def work(turn: Turn) -> set[DeliveryKey]:
+        async def work(turn: Turn) -> set[DeliveryKey]:
             until = plus(turn.now, lease)
-            kept = turn.run_many("renew_lease", [(until, *key, fence) for key, fence in held])
+            kept = await turn.run_many("renew_lease", [(until, *key, fence) for key, fence in held])
             return {key for key, _ in held} - {DeliveryKey(*row) for row in kept}
 
-        return await self._writer.turn("renew", work, is_urgent=True)
+        return await self._turns.turn("renew", work, is_urgent=True)
 
     async def expired(
         self, after: tuple[Instant, DeliveryKey] | None, limit: int, *, is_start: bool
     ) -> list[tuple[Instant, Expired]]:
         end = plus(self._clock.now(), timedelta(days=365)) if is_start else self._clock.now()
         place = (-1, 0, b"", 0) if after is None else (after[0], *after[1])
-        rows = await self._readers.read(lambda reader: reader.rows("expired_leases", end, *place, limit))
+        rows = await self._readings.read(lambda reader: reader.rows("expired_leases", end, *place, limit))
         return [_read_expired(row) for row in rows]
 
     async def waiting(self) -> dict[Lane, Instant]:
-        rows = await self._readers.read(lambda reader: reader.rows("waiting_lanes"))
+        rows = await self._readings.read(lambda reader: reader.rows("waiting_lanes"))
         return {read_lane(name): Instant(due) for name, due in rows}
 
     async def resume(self, paused_categories: frozenset[str], limit: int) -> int:
-        def work(turn: Turn) -> int:
-            rows = turn.rows("aside_deliveries", _encode(sorted(paused_categories)).decode(), limit)
-            turn.run_many("put_delivery_back", rows)
+        async def work(turn: Turn) -> int:
+            rows = await turn.rows("aside_deliveries", _encode(sorted(paused_categories)).decode(), limit)
+            await turn.run_many("put_delivery_back", rows)
             return len(rows)
 
-        return await self._writer.turn("resume", work)
+        return await self._turns.turn("resume", work)
 
     async def unfinished(self) -> int:
-        row = await self._readers.read(lambda reader: reader.one("count_unfinished"))
+        row = await self._readings.read(lambda reader: reader.one("count_unfinished"))
         return int(row[0]) if row else 0
 
 
-def _claim(
+async def _claim(
     turn: Turn, lane: Lane, limit: int, lease: timedelta, paused_categories: frozenset[str]
 ) -> tuple[list[_Held], Instant, Instant | None, bool]:
     until = plus(turn.now, lease)
-    rows = turn.rows("ready_deliveries", lane.name, turn.now, limit + 1)
-    is_suspect_waiting = bool(rows) and rows[0][3] >= LONE_FROM and _is_suspect_held(turn)
+    rows = await turn.rows("ready_deliveries", lane.name, turn.now, limit + 1)
+    is_suspect_waiting = bool(rows) and rows[0][3] >= LONE_FROM and await _is_suspect_held(turn)
     if is_suspect_waiting:  # also behind a whole page of suspects there may be innocent ones
-        rows = turn.rows("ready_innocents", lane.name, turn.now, LONE_FROM, limit + 1)
+        rows = await turn.rows("ready_innocents", lane.name, turn.now, LONE_FROM, limit + 1)
     aside = [row for row in rows[:limit] if row[6] in paused_categories]
-    turn.run_many("set_delivery_aside", [row[:3] for row in aside])
+    await turn.run_many("set_delivery_aside", [row[:3] for row in aside])
     chosen = _alone_if_suspect([row for row in rows[:limit] if row[6] not in paused_categories])
     first = turn.next_number(len(chosen))
     held = [_Held(row, first + n) for n, row in enumerate(chosen)]
-    turn.run_many("claim_delivery", [(until, h.fence, *h.row[:3]) for h in held])
+    await turn.run_many("claim_delivery", [(until, h.fence, *h.row[:3]) for h in held])
     has_more = is_suspect_waiting or len(rows) > len(chosen) + len(aside)
-    following = None if has_more else turn.one("next_due_delivery", lane.name, turn.now)
+    following = None if has_more else await turn.one("next_due_delivery", lane.name, turn.now)
     return held, until, None if following is None else Instant(following[0]), has_more
 
 
-def _is_suspect_held(turn: Turn) -> bool:
+async def _is_suspect_held(turn: Turn) -> bool:
     """A suspect comes alone, and only while no other is claimed in any lane: if the process dies, one alone has to
     answer for it. Else an innocent one beside it would be counted, and at last given up, with it."""
-    return turn.one("held_suspect", turn.now, LONE_FROM) is not None
+    return await turn.one("held_suspect", turn.now, LONE_FROM) is not None
 
 
 def _alone_if_suspect(rows: list[Row]) -> list[Row]:

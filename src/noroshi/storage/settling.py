@@ -10,9 +10,8 @@ from noroshi.domain.deliveries import DeliveryKey, Settled, Settlement, Verdict
 from noroshi.domain.ids import BatchId, TenantId, batch_of
 from noroshi.domain.records import Alert
 from noroshi.domain.states import Status
-from noroshi.storage.sqlite.addressing import write_ledger
-from noroshi.storage.sqlite.connection import Row
-from noroshi.storage.sqlite.writer import Turn
+from noroshi.storage.addressing import write_ledger
+from noroshi.storage.turns import Row, Turn
 
 _encode = msgspec.json.Encoder().encode
 
@@ -31,9 +30,9 @@ _READY_AGAIN = {
 }
 
 
-def settle(turn: Turn, settlements: Sequence[Settlement], alerts: Sequence[Alert]) -> Settled:
+async def settle(turn: Turn, settlements: Sequence[Settlement], alerts: Sequence[Alert]) -> Settled:
     """Writes each settlement whose claim still holds; the others only as late results in the ledger."""
-    withdrawn = _withdrawn(turn, settlements)
+    withdrawn = await _withdrawn(turn, settlements)
     by_verdict: dict[Verdict, list[Settlement]] = {}
     for settlement in settlements:
         by_verdict.setdefault(_verdict(settlement, withdrawn), []).append(settlement)
@@ -42,25 +41,24 @@ def settle(turn: Turn, settlements: Sequence[Settlement], alerts: Sequence[Alert
     finished = 0
     for verdict, group in by_verdict.items():
         if verdict in _READY_AGAIN:
-            late += _make_ready(turn, verdict, group, ledger)
+            late += await _make_ready(turn, verdict, group, ledger)
         else:
-            lost = _finish(turn, verdict, group, ledger)
+            lost = await _finish(turn, verdict, group, ledger)
             finished += len(group) - len(lost)
             late += lost
     ledger.extend(_row(settlement, LATE) for settlement in late)
-    write_ledger(turn, ledger)
-    turn.run_many("raise_alert", [(a.tenant, a.kind, a.subject, a.severity, turn.now) for a in alerts])
+    await write_ledger(turn, ledger)
+    await turn.run_many("raise_alert", [(a.tenant, a.kind, a.subject, a.severity, turn.now) for a in alerts])
     dead = sum(1 for row in ledger if row.kind == "dead_lettered")
     return Settled(finished, tuple(settlement.key for settlement in late), dead)
 
 
-def _withdrawn(turn: Turn, settlements: Iterable[Settlement]) -> set[tuple[TenantId, BatchId]]:
+async def _withdrawn(turn: Turn, settlements: Iterable[Settlement]) -> set[tuple[TenantId, BatchId]]:
     """The batches among those to be tried again that have been cancelled meanwhile."""
     batches = {(s.key.tenant, batch_of(s.key.notification_id)) for s in settlements if s.verdict in _READY_AGAIN}
     if not batches:
         return set()
-    asked = _encode([(tenant, batch_id.hex()) for tenant, batch_id in batches]).decode()
-    return {(row[0], BatchId(row[1])) for row in turn.rows("are_cancelled", asked)}
+    return {(row[0], BatchId(row[1])) for row in await turn.rows_for("are_cancelled", list(batches))}
 
 
 def _verdict(settlement: Settlement, withdrawn: set[tuple[TenantId, BatchId]]) -> Verdict:
@@ -71,29 +69,33 @@ def _verdict(settlement: Settlement, withdrawn: set[tuple[TenantId, BatchId]]) -
     return settlement.verdict
 
 
-def _make_ready(turn: Turn, verdict: Verdict, group: Sequence[Settlement], ledger: list[LedgerRow]) -> list[Settlement]:
+async def _make_ready(
+    turn: Turn, verdict: Verdict, group: Sequence[Settlement], ledger: list[LedgerRow]
+) -> list[Settlement]:
     rows = [(*s.key, s.fence, s.due_at) for s in group]
-    kept = {DeliveryKey(*row) for row in turn.run_many(_READY_AGAIN[verdict], rows)}
+    kept = {DeliveryKey(*row) for row in await turn.run_many(_READY_AGAIN[verdict], rows)}
     ours = [s for s in group if s.key in kept]
     if verdict is Verdict.RETRY:
-        turn.run_many("notification_retrying", [s.key[:2] for s in ours])
+        await turn.run_many("notification_retrying", [s.key[:2] for s in ours])
         ledger.extend(_row(s, "failed") for s in ours)
     elif verdict is Verdict.RESEND:
         ledger.extend(_row(s, "outcome_unknown") for s in ours)
     return [s for s in group if s.key not in kept]
 
 
-def _finish(turn: Turn, verdict: Verdict, group: Sequence[Settlement], ledger: list[LedgerRow]) -> list[Settlement]:
-    rows = turn.run_many("finish_delivery", [(*s.key, s.fence) for s in group])
+async def _finish(
+    turn: Turn, verdict: Verdict, group: Sequence[Settlement], ledger: list[LedgerRow]
+) -> list[Settlement]:
+    rows = await turn.run_many("finish_delivery", [(*s.key, s.fence) for s in group])
     pairs, late = _matched(group, rows)
     if verdict is Verdict.SENT:
-        _finish_sent(turn, pairs)
+        await _finish_sent(turn, pairs)
     elif verdict is Verdict.DEAD:
-        _finish_dead(turn, pairs)
+        await _finish_dead(turn, pairs)
     else:
         status = Status.SUPPRESSED if verdict is Verdict.SUPPRESSED else Status.CANCELLED
         ended = [(*s.key[:2], status, s.code or None, False, s.started_at is None) for s, _ in pairs]
-        turn.run_many("notification_ended", ended)
+        await turn.run_many("notification_ended", ended)
     kind = _KINDS[verdict]
     ledger.extend([_row(s, kind, _account(row)) for s, row in pairs])
     return late
@@ -101,23 +103,21 @@ def _finish(turn: Turn, verdict: Verdict, group: Sequence[Settlement], ledger: l
 
 def _matched(group: Sequence[Settlement], rows: Sequence[Row]) -> tuple[list[tuple[Settlement, Row]], list[Settlement]]:
     """Each settlement with the delivery it ended, and those whose claim was lost."""
-    if len(rows) == len(group):  # the statement ran in the order of the group, and each found its row
-        return list(zip(group, rows, strict=True)), []
-    by_key = {DeliveryKey(*row[:3]): row for row in rows}
+    by_key: dict[tuple[Any, ...], Row] = {(row[0], row[1], row[2]): row for row in rows}
     return [(s, by_key[s.key]) for s in group if s.key in by_key], [s for s in group if s.key not in by_key]
 
 
-def _finish_sent(turn: Turn, pairs: Sequence[tuple[Settlement, Row]]) -> None:
-    turn.run_many("notification_sent", [(s.at, s.key[0], s.key[1]) for s, _ in pairs])
+async def _finish_sent(turn: Turn, pairs: Sequence[tuple[Settlement, Row]]) -> None:
+    await turn.run_many("notification_sent", [(s.at, s.key[0], s.key[1]) for s, _ in pairs])
     named: list[tuple[Any, ...]] = []
     for s, row in pairs:
         if s.message_id:
             tenant, raw, endpoint_id = s.key
             named.append((tenant, _account(row), s.message_id, raw, endpoint_id))
-    turn.run_many("put_message_id", named)
+    await turn.run_many("put_message_id", named)
 
 
-def _finish_dead(turn: Turn, pairs: Sequence[tuple[Settlement, Row]]) -> None:
+async def _finish_dead(turn: Turn, pairs: Sequence[tuple[Settlement, Row]]) -> None:
     first = turn.next_number(len(pairs))
     rows: list[tuple[Any, ...]] = []
     for number, (s, row) in enumerate(pairs):
@@ -129,13 +129,13 @@ def _finish_dead(turn: Turn, pairs: Sequence[tuple[Settlement, Row]]) -> None:
                 *(s.code, s.error, tries + was_tried, s.at, first + number),
             )
         )
-    turn.run_many("put_dead_letter", rows)
-    turn.run_many(
+    await turn.run_many("put_dead_letter", rows)
+    await turn.run_many(
         "notification_ended",
         [(*s.key[:2], Status.DEAD_LETTERED, s.code, s.started_at is not None, False) for s, _ in pairs],
     )
     gone = [(s.key.tenant, row[4], s.key.endpoint_id) for s, row in pairs if s.is_gone]
-    turn.run_many("deactivate_endpoint", gone)
+    await turn.run_many("deactivate_endpoint", gone)
 
 
 def _account(row: Row) -> str:

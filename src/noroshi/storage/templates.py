@@ -1,4 +1,4 @@
-"""SqliteTemplates: template versions, only ever added; a rollback switches the later ones off."""
+"""StoredTemplates: template versions, only ever added; a rollback switches the later ones off."""
 
 from typing import Any
 
@@ -7,9 +7,7 @@ import msgspec
 from noroshi.domain.ids import TenantId
 from noroshi.domain.instants import Instant
 from noroshi.domain.templates import TemplateVersion
-from noroshi.storage.sqlite.connection import Row
-from noroshi.storage.sqlite.readers import Readers
-from noroshi.storage.sqlite.writer import Turn, Writer
+from noroshi.storage.turns import Readings, Row, Turn, Turns
 
 _encode = msgspec.json.Encoder().encode
 _decode_object = msgspec.json.Decoder(dict[str, Any]).decode
@@ -34,12 +32,12 @@ def read_template(row: Row) -> TemplateVersion:
     )
 
 
-class SqliteTemplates:
+class StoredTemplates:
     """Implements ports/templates.py."""
 
-    def __init__(self, writer: Writer, readers: Readers) -> None:
-        self._writer = writer
-        self._readers = readers
+    def __init__(self, turns: Turns, readings: Readings) -> None:
+        self._turns = turns
+        self._readings = readings
 
     async def add(
         self,
@@ -55,39 +53,39 @@ class SqliteTemplates:
         metadata: dict[str, Any],
         created_by: str,
     ) -> TemplateVersion:
-        def work(turn: Turn) -> TemplateVersion:
+        async def work(turn: Turn) -> TemplateVersion:
             place = (tenant, template_id, channel, locale, variant)
-            row = turn.rows("next_template_row", tenant)[0][0]
-            version = turn.rows("next_template_version", *place)[0][0]
+            row = (await turn.rows("next_template_row", tenant))[0][0]
+            version = (await turn.rows("next_template_version", *place))[0][0]
             text = _encode(metadata).decode()
-            turn.run(
+            await turn.run(
                 "insert_template",
                 *(tenant, row, template_id, channel, locale, variant, version, subject, title, body, text),
                 *(created_by, turn.now),
             )
-            stored = turn.one("template_by_row", tenant, row)
+            stored = await turn.one("template_by_row", tenant, row)
             assert stored is not None  # noqa: S101 - inserted one line above
             return read_template(stored)
 
-        return await self._writer.turn("add_template", work)
+        return await self._turns.turn("add_template", work)
 
     async def versions(self, tenant: TenantId, template_id: str) -> list[TemplateVersion]:
-        rows = await self._readers.read(lambda reader: reader.rows("template_versions", tenant, template_id))
+        rows = await self._readings.read(lambda reader: reader.rows("template_versions", tenant, template_id))
         return [read_template(row) for row in rows]
 
     async def channels(self, tenant: TenantId, template_id: str) -> tuple[str, ...]:
-        rows = await self._readers.read(lambda reader: reader.rows("template_channels", tenant, template_id))
+        rows = await self._readings.read(lambda reader: reader.rows("template_channels", tenant, template_id))
         return tuple(row[0] for row in rows)
 
     async def rollback(
         self, tenant: TenantId, template_id: str, channel: str, locale: str, variant: str, version: int
     ) -> TemplateVersion | None:
-        def work(turn: Turn) -> TemplateVersion | None:
+        async def work(turn: Turn) -> TemplateVersion | None:
             place = (tenant, template_id, channel, locale, variant, version)
-            row = turn.one("switch_on_version", *place)
+            row = await turn.one("switch_on_version", *place)
             if row is None:
                 return None
-            turn.run("switch_off_later_versions", *place)
+            await turn.run("switch_off_later_versions", *place)
             return read_template(row)
 
-        return await self._writer.turn("rollback_template", work)
+        return await self._turns.turn("rollback_template", work)

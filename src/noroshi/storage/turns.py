@@ -1,0 +1,66 @@
+"""What the tables' logic asks of a database: named statements, in a turn that commits, or in a reading that does not.
+
+The logic in this folder is written once, with `await`; each store answers in its own way. SQLite answers at once, in
+the writer's thread; PostgreSQL answers over a connection. What differs is said in SQL: each store has a file of
+statements with the same names.
+"""
+
+from collections.abc import Callable, Coroutine, Sequence
+from typing import Any, Protocol, TypeVar
+
+from noroshi.domain.instants import Instant
+
+T = TypeVar("T")
+
+Row = tuple[Any, ...]
+
+
+class Statements(Protocol):
+    """Named statements inside one consistent view."""
+
+    async def rows(self, name: str, *parameters: Any) -> list[Row]: ...
+
+    async def one(self, name: str, *parameters: Any) -> Row | None: ...
+
+    async def rows_for(self, name: str, asked: Sequence[tuple[Any, ...]], *parameters: Any) -> list[Row]:
+        """The statement asked about a set of rows at once (its columns come first, then the parameters). An empty
+        set gives no rows."""
+        ...
+
+
+class Turn(Statements, Protocol):
+    """Statements that write, inside a transaction."""
+
+    @property
+    def now(self) -> Instant: ...
+
+    async def run(self, name: str, *parameters: Any) -> int:
+        """Answers how many rows changed."""
+        ...
+
+    async def has_changed(self, name: str, *parameters: Any) -> bool:
+        """Whether the statement changed anything."""
+        ...
+
+    async def run_many(self, name: str, parameter_rows: Sequence[Sequence[Any]]) -> list[Row]:
+        """The statement over a set of rows; answers what RETURNING gave, in any order."""
+        ...
+
+    def next_number(self, how_many: int = 1) -> int:
+        """The first of `how_many` numbers never given before, in the order of time: fences, ledger places, ids."""
+        ...
+
+
+class Turns(Protocol):
+    async def turn(self, name: str, work: Callable[[Turn], Coroutine[Any, Any, T]], *, is_urgent: bool = False) -> T:
+        """Does the work in a transaction; answers after its commit. `name` is its crash point. Urgent turns go
+        first."""
+        ...
+
+
+class Readings(Protocol):
+    async def read(self, question: Callable[[Statements], Coroutine[Any, Any, T]]) -> T: ...
+
+
+def as_instant(value: Any) -> Instant | None:
+    return None if value is None else Instant(value)
