@@ -13,14 +13,14 @@ import msgspec
 from msgspec import Struct
 
 from bench.cast import TEMPLATE, USERS, has_category_off, has_quiet_hours, is_suppressed, user_id
-from noroshi.bootstrap import Back
+from noroshi.bootstrap import opened_back
 from noroshi.domain.ids import DEFAULT_TENANT, BatchId, new_batch_id, notification_id
 from noroshi.domain.instants import Instant, at
 from noroshi.domain.people import FrequencyLimit, Preferences, QuietHours
 from noroshi.domain.records import KeyScope
 from noroshi.machine.sealing import AesSealer
 from noroshi.machine.secrets import load_secrets
-from noroshi.settings import read_settings
+from noroshi.settings import Settings, read_settings
 from noroshi.storage.sqlite.connection import open_connection
 from noroshi.storage.sqlite.sql import SQL
 
@@ -70,11 +70,7 @@ def one_number(connection: apsw.Connection, question: str, *parameters: Any) -> 
 def build_population(folder: Path) -> Population:
     """Through the store's own connections, statements and sealer, with the disk's patience left out."""
     settings = read_settings({}, {"data": str(folder)})
-    back = Back(settings)
-    try:
-        key = asyncio.run(_key_and_template(back))
-    finally:
-        back.close()
+    key = asyncio.run(_key_and_template(settings))
     secrets = load_secrets(folder, None)
     now = at(datetime.now(UTC))
     connection = open_connection(str(folder / DATABASE), synchronous="OFF")
@@ -88,21 +84,22 @@ def build_population(folder: Path) -> Population:
     return Population(folder, key, last_batch)
 
 
-async def _key_and_template(back: Back) -> str:
-    for locale, (subject, body) in _TEXTS.items():
-        await back.store.templates.add(
-            DEFAULT_TENANT,
-            TEMPLATE,
-            channel="email",
-            locale=locale,
-            variant="",
-            subject=subject,
-            title=None,
-            body=body,
-            metadata={},
-            created_by="bench",
-        )
-    return await back.mint_key("bench", list(KeyScope))
+async def _key_and_template(settings: Settings) -> str:
+    async with opened_back(settings) as back:
+        for locale, (subject, body) in _TEXTS.items():
+            await back.store.templates.add(
+                DEFAULT_TENANT,
+                TEMPLATE,
+                channel="email",
+                locale=locale,
+                variant="",
+                subject=subject,
+                title=None,
+                body=body,
+                metadata={},
+                created_by="bench",
+            )
+        return await back.mint_key("bench", list(KeyScope))
 
 
 def _put_people(connection: apsw.Connection, sealer: AesSealer, now: Instant) -> None:

@@ -2,12 +2,13 @@
 
 import fcntl
 import os
-from collections.abc import Callable, Sequence
+from collections.abc import AsyncIterator, Callable, Sequence
+from contextlib import asynccontextmanager
 from datetime import timedelta
+from importlib import import_module
 from pathlib import Path
 from typing import Protocol, TextIO
 
-import apsw
 from msgspec import Struct
 
 from noroshi.domain import api_keys
@@ -36,10 +37,14 @@ from noroshi.machine.secrets import Secrets, SecretsError, load_secrets
 from noroshi.ports.clock import Clock
 from noroshi.ports.crash_points import CrashPoints
 from noroshi.ports.dice import Dice
+from noroshi.ports.meter import Meter
 from noroshi.ports.renderer import Renderer
+from noroshi.ports.sealer import Sealer
 from noroshi.settings import Settings
-from noroshi.storage.sqlite.connection import NewerSchemaError, UnsafeLibraryError, migrate, open_connection
-from noroshi.storage.sqlite.store import SqliteStore, open_inline_store, open_store
+from noroshi.storage.errors import NewerSchemaError, UnreachableError, UnsafeStoreError
+from noroshi.storage.sqlite.connection import migrate, open_connection
+from noroshi.storage.sqlite.store import open_inline_store, open_store
+from noroshi.storage.store import Store
 
 Minting = Callable[[str, Sequence[KeyScope], int | None, timedelta | None], tuple[str, ApiKey]]
 """(name, scopes, calls a minute, life) in; the key to show once, and what the store keeps of it, out."""
@@ -57,7 +62,8 @@ START_ERRORS: tuple[type[Exception], ...] = (
     NewerSchemaError,
     RegistryError,
     SecretsError,
-    UnsafeLibraryError,
+    UnreachableError,
+    UnsafeStoreError,
 )
 """What a person can mend before the next start: each says how in one line."""
 
@@ -112,11 +118,11 @@ class Noroshi:
         self,
         *,
         machine: Machine,
-        store: SqliteStore,
+        store: Store,
         way: Way,
         categories: Categories,
         roll: Roll,
-        lock: DataLock,
+        lock: DataLock | None,
         is_dev: bool,
     ) -> None:
         self._store = store
@@ -146,6 +152,7 @@ class Noroshi:
         self.reporting_channels: frozenset[str] = frozenset()
 
     async def start(self) -> None:
+        await self._store.start()
         await self.renderer.start()
         await self._way.start()
         self._is_running = True
@@ -157,10 +164,11 @@ class Noroshi:
         if not self.is_broken:
             await self._way.stop()
         await self.renderer.stop()
-        self._store.close()
+        await self._store.stop()
         if self._ballast is not None:
             self._ballast.let_go()
-        self._lock.release()
+        if self._lock is not None:
+            self._lock.release()
 
     async def accept(
         self, caller: Caller, request: NotificationRequest, idempotency_key_header: str | None
@@ -227,19 +235,15 @@ def set_up_logs(level: str, form: str) -> None:
 
 
 def open_noroshi(settings: Settings, *, is_dev: bool, on_broken: Callable[[], None]) -> Noroshi:
-    """Everything joined, nothing started. Raises DataLockedError if another process serves the folder."""
+    """Everything joined, nothing started. Raises DataLockedError if another process serves the file."""
+    return (_open_on_postgres if settings.is_on_postgres else _open_on_sqlite)(settings, is_dev, on_broken)
+
+
+def _open_on_sqlite(settings: Settings, is_dev: bool, on_broken: Callable[[], None]) -> Noroshi:  # noqa: FBT001
     lock = DataLock(settings.data)
     clock = SystemClock()
     ballast = Ballast(settings.store_path.parent, clock)
-    machine = Machine(
-        clock=clock,
-        dice=SystemDice(),
-        meter=PrometheusMeter(),
-        crash_points=_crash_points(settings),
-        renderer=ChildRenderer(),
-        secrets=load_secrets(settings.data, settings.secret_key),
-        ballast=ballast,
-    )
+    machine = _machine(settings, clock, ballast)
 
     def broken() -> None:
         noroshi.is_broken = True
@@ -258,7 +262,40 @@ def open_noroshi(settings: Settings, *, is_dev: bool, on_broken: Callable[[], No
     return noroshi
 
 
-def join(settings: Settings, machine: Machine, store: SqliteStore, lock: DataLock, *, is_dev: bool) -> Noroshi:
+def _open_on_postgres(settings: Settings, is_dev: bool, _on_broken: Callable[[], None]) -> Noroshi:  # noqa: FBT001
+    machine = _machine(settings, SystemClock(), None)
+    return join(settings, machine, _postgres(settings, machine.sealer, machine.meter), None, is_dev=is_dev)
+
+
+def _machine(settings: Settings, clock: Clock, ballast: Ballast | None) -> Machine:
+    return Machine(
+        clock=clock,
+        dice=SystemDice(),
+        meter=PrometheusMeter(),
+        crash_points=_crash_points(settings),
+        renderer=ChildRenderer(),
+        secrets=load_secrets(settings.data, settings.secret_key),
+        ballast=ballast,
+    )
+
+
+def _postgres(settings: Settings, sealer: Sealer, meter: Meter) -> Store:
+    """Loaded on first use: whoever stays on SQLite pays nothing for it."""
+    try:
+        module = import_module("noroshi.storage.postgres.store")
+    except ImportError as error:
+        raise UnreachableError(f"PostgreSQL needs the package {error.name}: pip install asyncpg") from error
+    store: Store = module.PostgresStore(
+        settings.store,
+        sealer=sealer,
+        meter=meter,
+        crash_points=_crash_points(settings),
+        is_unsafe=settings.unsafe,
+    )
+    return store
+
+
+def join(settings: Settings, machine: Machine, store: Store, lock: DataLock | None, *, is_dev: bool) -> Noroshi:
     """The flow over a store and a machine, whatever these are."""
     values = {**settings.values, "NOROSHI_CATCHER": "on" if is_dev or settings.catcher else "off"}
     roll = call_roll(Parts(clock=machine.clock, dice=machine.dice, caught=store.caught, values=values))
@@ -289,21 +326,12 @@ def join(settings: Settings, machine: Machine, store: SqliteStore, lock: DataLoc
 
 
 class Back:
-    """The store without a server: for commands that write a little beside a serving process."""
+    """The store without a server: for commands that write a little beside serving processes."""
 
-    def __init__(self, settings: Settings) -> None:
-        settings.data.mkdir(parents=True, exist_ok=True, mode=0o700)
-        clock, dice = SystemClock(), SystemDice()
-        secrets = load_secrets(settings.data, settings.secret_key)
-        self._connection: apsw.Connection = open_connection(str(settings.store_path))
-        self.store = open_inline_store(
-            self._connection,
-            sealer=AesSealer(secrets.masters, secrets.blind_index),
-            clock=clock,
-            meter=NullMeter(),
-            crash_points=_crash_points(settings),
-        )
-        self._minting = _minting(clock, dice, secrets)
+    def __init__(self, store: Store, schema: int, minting: Minting) -> None:
+        self.store = store
+        self.schema = schema
+        self._minting = minting
 
     async def mint_key(
         self,
@@ -314,16 +342,33 @@ class Back:
     ) -> str:
         return await mint_key(self.store, self._minting, name, scopes, per_minute, expires_in)
 
-    def migrate(self) -> int:
-        """Brings the file to the current schema; answers its number."""
-        return migrate(self._connection)
 
-    def close(self) -> None:
-        self.store.close()
+@asynccontextmanager
+async def opened_back(settings: Settings) -> AsyncIterator[Back]:
+    """The store at its current schema, for as long as the block lasts."""
+    settings.data.mkdir(parents=True, exist_ok=True, mode=0o700)
+    clock, dice = SystemClock(), SystemDice()
+    secrets = load_secrets(settings.data, settings.secret_key)
+    sealer = AesSealer(secrets.masters, secrets.blind_index)
+    store: Store
+    if settings.is_on_postgres:
+        database = _postgres(settings, sealer, NullMeter())
+        schema = await database.start()
+        store = database
+    else:
+        connection = open_connection(str(settings.store_path))
+        schema = migrate(connection)
+        store = open_inline_store(
+            connection, sealer=sealer, clock=clock, meter=NullMeter(), crash_points=_crash_points(settings)
+        )
+    try:
+        yield Back(store, schema, _minting(clock, dice, secrets))
+    finally:
+        await store.stop()
 
 
 async def mint_key(
-    store: SqliteStore,
+    store: Store,
     minting: Minting,
     name: str,
     scopes: Sequence[KeyScope],

@@ -48,7 +48,12 @@ class Settings(Struct, frozen=True):
 
     @property
     def store_path(self) -> Path:
+        """The file, on SQLite."""
         return Path(self.store.removeprefix(SQLITE))
+
+    @property
+    def is_on_postgres(self) -> bool:
+        return self.store.startswith(POSTGRES)
 
     def __repr__(self) -> str:
         return f"Settings(data={str(self.data)!r}, ...)"
@@ -77,6 +82,7 @@ class Setting(Struct, frozen=True):
 
 PREFIX = "NOROSHI_"
 SQLITE = "sqlite:///"
+POSTGRES = ("postgresql://", "postgres://")
 CONFIG = "NOROSHI_CONFIG"
 
 _NOT_SETTINGS = re.compile(
@@ -119,9 +125,9 @@ def _one_of(*allowed: str) -> Read:
 
 
 def _store(text: str) -> str:
-    if not text.startswith(SQLITE) or len(text) == len(SQLITE):
-        raise ValueError("must be sqlite:///path/to/noroshi.db; other stores are not built yet")
-    return text
+    if any(text.startswith(start) and len(text) > len(start) for start in (SQLITE, *POSTGRES)):
+        return text
+    raise ValueError("must be sqlite:///path/to/noroshi.db or postgresql://user:password@host:port/database")
 
 
 def _url(text: str) -> str:
@@ -188,7 +194,14 @@ SETTINGS: tuple[Setting, ...] = (
     Setting("data", Path, ".noroshi", "The folder that holds the store, the keys and the lock.", has_key=False),
     Setting("host", _text, "127.0.0.1", "The address to listen on."),
     Setting("port", _port, "8000", "The port to listen on; 0 takes a free one."),
-    Setting("store", _store, None, "Where the truth is kept.", default_text="sqlite:///DATA/noroshi.db"),
+    Setting(
+        "store",
+        _store,
+        None,
+        "Where the truth is kept: `sqlite:///path`, or `postgresql://user:password@host:port/database`.",
+        default_text="sqlite:///DATA/noroshi.db",
+        is_secret=True,
+    ),
     Setting("public_url", _url, None, "The base of every link and callback.", default_text="http://HOST:PORT"),
     Setting(
         "secret_key",

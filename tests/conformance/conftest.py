@@ -1,8 +1,10 @@
 """Every test of this folder gets a fresh store of each kind, and the ground to stand on."""
 
+import os
 from collections.abc import AsyncIterator
 from pathlib import Path
 
+import asyncpg
 import pytest
 
 from noroshi.ports.clock import Clock
@@ -17,9 +19,17 @@ def clock() -> Clock:
 
 @pytest.fixture(params=STORES)
 async def store(request: pytest.FixtureRequest, tmp_path: Path, clock: Clock) -> AsyncIterator[Store]:
+    if request.param == "postgres":
+        if "PGURL" not in os.environ:
+            pytest.skip("service missing: postgres")
+
+        c = await asyncpg.connect(os.environ["PGURL"])
+        await c.execute("DROP SCHEMA IF EXISTS noroshi CASCADE")
+        await c.close()
     opened = STORES[request.param](tmp_path, clock)
+    await opened.start()
     yield opened
-    opened.close()
+    await opened.stop()
 
 
 @pytest.fixture

@@ -1,5 +1,6 @@
 """The stores under test: a name, a folder and a clock in, an open store out."""
 
+import os
 from collections.abc import Callable
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
@@ -22,6 +23,7 @@ from noroshi.ports.people import People
 from noroshi.ports.queue import Queue
 from noroshi.ports.sealer import Sealer
 from noroshi.ports.templates import Templates
+from noroshi.storage.postgres.store import PostgresStore
 from noroshi.storage.sqlite.connection import open_connection
 from noroshi.storage.sqlite.store import open_inline_store, open_store
 
@@ -74,7 +76,8 @@ class Store(Protocol):
     @property
     def templates(self) -> Templates: ...
 
-    def close(self) -> None: ...
+    async def start(self) -> None: ...
+    async def stop(self) -> None: ...
 
 
 def a_sealer() -> Sealer:
@@ -103,8 +106,19 @@ def _sqlite_inline(_folder: Path, clock: Clock) -> Store:
     )
 
 
+def _postgres(_folder: Path, clock: Clock) -> Store:
+    return PostgresStore(
+        os.environ["PGURL"],
+        sealer=a_sealer(),
+        meter=NullMeter(),
+        crash_points=NoCrashPoints(),
+        clock=clock,
+    )
+
+
 STORES: dict[str, Callable[[Path, Clock], Store]] = {
     "sqlite-threads": _sqlite_with_threads,
     "sqlite-inline": _sqlite_inline,
+    "postgres": _postgres,
 }
 """A new store is one line here; then it has to pass everything in this folder."""

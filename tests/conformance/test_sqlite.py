@@ -11,8 +11,9 @@ import pytest
 from noroshi.domain.people import Preferences, QuietHours
 from noroshi.machine.crash_points import NoCrashPoints
 from noroshi.machine.meter import NullMeter
+from noroshi.storage.errors import NewerSchemaError
 from noroshi.storage.sqlite import writer
-from noroshi.storage.sqlite.connection import NewerSchemaError, migrate, open_connection
+from noroshi.storage.sqlite.connection import migrate, open_connection
 from noroshi.storage.sqlite.sql import SQL, migrations
 from noroshi.storage.sqlite.store import open_inline_store
 from tests.cast import Person
@@ -167,3 +168,23 @@ async def test_mixed_fates_take_no_more_statements_for_500_people_than_for_two(
 ) -> None:  # N5.1
     for_two = await statements_for(guests(2, 1), monkeypatch, asleep=1)
     assert for_two == await statements_for(guests(500, 1), monkeypatch, asleep=250)
+
+
+# one process
+
+
+async def test_at_the_start_every_lease_of_a_former_process_has_run_out() -> None:  # W10
+    clock = HandClock()
+    store = open_inline_store(
+        open_connection(":memory:"), sealer=a_sealer(), clock=clock, meter=NullMeter(), crash_points=NoCrashPoints()
+    )
+    ground = Ground(store, clock)
+    guest = guests(1, 0)[0]
+    await ground.meet(guest)
+    await ground.write()
+    await ground.accept(guest)
+    claim = await ground.claim()
+    assert await store.queue.expired(None, 10, is_start=False) == []
+    ((_, expired),) = await store.queue.expired(None, 10, is_start=True)
+    assert (expired.key, expired.fence, expired.claims) == (claim.key, claim.fence, 1)
+    store.close()

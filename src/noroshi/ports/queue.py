@@ -29,8 +29,8 @@ class Queue(Protocol):
     async def expired(
         self, after: tuple[Instant, DeliveryKey] | None, limit: int, *, is_start: bool
     ) -> list[tuple[Instant, Expired]]:
-        """A page of leases that ran out, in order of (lease end, key), after the given place. At the start every
-        lease of a former process counts as run out."""
+        """A page of leases that ran out, in order of (lease end, key), after the given place. Where one
+        process alone serves the store, every lease of a former one counts as run out at the start."""
         ...
 
     async def waiting(self) -> dict[Lane, Instant]:

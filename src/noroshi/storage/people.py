@@ -8,7 +8,6 @@ from noroshi.domain.addressing import Usage
 from noroshi.domain.ids import TenantId
 from noroshi.domain.instants import Instant, plus
 from noroshi.domain.people import Device, Preferences, User
-from noroshi.ports.clock import Clock
 from noroshi.ports.sealer import Sealer
 from noroshi.storage.turns import Readings, Row, Statements, Turn, Turns
 
@@ -23,11 +22,10 @@ _decode_preferences = msgspec.json.Decoder(Preferences).decode
 class StoredPeople:
     """Implements ports/people.py."""
 
-    def __init__(self, turns: Turns, readings: Readings, sealer: Sealer, clock: Clock) -> None:
+    def __init__(self, turns: Turns, readings: Readings, sealer: Sealer) -> None:
         self._turns = turns
         self._readings = readings
         self._sealer = sealer
-        self._clock = clock
 
     async def put_user(self, tenant: TenantId, user: User) -> User:
         async def work(turn: Turn) -> User:
@@ -109,12 +107,11 @@ class StoredPeople:
         return await self._readings.read(read)
 
     async def usage(self, tenant: TenantId, user_id: str) -> dict[str, Usage] | None:
-        now = self._clock.now()
-        hour_ago, day_ago = plus(now, timedelta(hours=-1)), plus(now, timedelta(hours=-24))
-
         async def read(reader: Statements) -> dict[str, Usage] | None:
             if await reader.one("get_user", tenant, user_id) is None:
                 return None
+            now = await reader.moment()
+            hour_ago, day_ago = plus(now, timedelta(hours=-1)), plus(now, timedelta(hours=-24))
             return {
                 channel: Usage(hour, day, Instant(oldest_in_hour or 0), Instant(oldest_in_day or 0))
                 for channel, hour, day, oldest_in_hour, oldest_in_day in await reader.rows(

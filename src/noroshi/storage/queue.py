@@ -20,7 +20,6 @@ from noroshi.domain.instants import Instant, plus
 from noroshi.domain.lanes import Lane, read_lane
 from noroshi.domain.records import Alert
 from noroshi.domain.templates import TemplateVersion
-from noroshi.ports.clock import Clock
 from noroshi.ports.sealer import Sealer
 from noroshi.storage.settling import settle
 from noroshi.storage.templates import read_template
@@ -30,6 +29,7 @@ LONE_FROM = 2
 """Claims without an outcome after which a delivery is claimed alone: it may be what kills the process."""
 
 _REMEMBERED = 256
+_WHOLE_LIFE = timedelta(days=365)
 
 _Batch = tuple[TenantId, BatchId]
 
@@ -45,13 +45,13 @@ class _Held(msgspec.Struct):
 
 
 class StoredQueue:
-    """Implements ports/queue.py."""
+    """Implements ports/queue.py. `is_alone`: no other process serves the store, so every lease is void at the start."""
 
-    def __init__(self, turns: Turns, readings: Readings, sealer: Sealer, clock: Clock) -> None:
+    def __init__(self, turns: Turns, readings: Readings, sealer: Sealer, *, is_alone: bool) -> None:
         self._turns = turns
         self._readings = readings
         self._sealer = sealer
-        self._clock = clock
+        self._is_alone = is_alone
         # neither a kept batch's data nor a stored template version ever changes
         self._bodies: dict[_Batch, dict[str, Any]] = {}
         self._templates: dict[tuple[TenantId, int], TemplateVersion] = {}
@@ -144,10 +144,13 @@ class StoredQueue:
     async def expired(
         self, after: tuple[Instant, DeliveryKey] | None, limit: int, *, is_start: bool
     ) -> list[tuple[Instant, Expired]]:
-        end = plus(self._clock.now(), timedelta(days=365)) if is_start else self._clock.now()
         place = (-1, 0, b"", 0) if after is None else (after[0], *after[1])
-        rows = await self._readings.read(lambda reader: reader.rows("expired_leases", end, *place, limit))
-        return [_read_expired(row) for row in rows]
+        patience = _WHOLE_LIFE if is_start and self._is_alone else timedelta(0)
+
+        async def read(reader: Statements) -> list[Row]:
+            return await reader.rows("expired_leases", plus(await reader.moment(), patience), *place, limit)
+
+        return [_read_expired(row) for row in await self._readings.read(read)]
 
     async def waiting(self) -> dict[Lane, Instant]:
         rows = await self._readings.read(lambda reader: reader.rows("waiting_lanes"))

@@ -9,8 +9,7 @@ from noroshi.domain.deliveries import Attempt
 from noroshi.domain.ids import NotificationId, TenantId
 from noroshi.domain.instants import Instant
 from noroshi.domain.records import ApiKey, CaughtMessage, KeyScope, Pause, PauseKind
-from noroshi.ports.clock import Clock
-from noroshi.storage.turns import Readings, Row, Turn, Turns, as_instant
+from noroshi.storage.turns import Readings, Row, Statements, Turn, Turns, as_instant
 
 KEPT_CAUGHT = 10_000
 _FAR = 1 << 62
@@ -95,10 +94,9 @@ def _read_key(row: Row) -> ApiKey:
 class StoredAccounts:
     """Implements ports/accounts.py."""
 
-    def __init__(self, turns: Turns, readings: Readings, clock: Clock) -> None:
+    def __init__(self, turns: Turns, readings: Readings) -> None:
         self._turns = turns
         self._readings = readings
-        self._clock = clock
 
     async def block(self, account: str, until: Instant, why: str) -> None:
         await self._turns.turn(
@@ -106,9 +104,10 @@ class StoredAccounts:
         )
 
     async def blocked(self) -> dict[str, Instant]:
-        now = self._clock.now()
-        rows = await self._readings.read(lambda reader: reader.rows("blocked_accounts", now))
-        return {account: Instant(until) for account, until in rows}
+        async def read(reader: Statements) -> list[Row]:
+            return await reader.rows("blocked_accounts", await reader.moment())
+
+        return {account: Instant(until) for account, until in await self._readings.read(read)}
 
 
 def masked(address: str) -> str:

@@ -18,6 +18,10 @@ Row = tuple[Any, ...]
 class Statements(Protocol):
     """Named statements inside one consistent view."""
 
+    async def moment(self) -> Instant:
+        """The store's own now: that of the database where many processes share it."""
+        ...
+
     async def rows(self, name: str, *parameters: Any) -> list[Row]: ...
 
     async def one(self, name: str, *parameters: Any) -> Row | None: ...

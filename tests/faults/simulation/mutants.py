@@ -34,7 +34,6 @@ from noroshi.storage.sqlite.writer import SqliteTurn as Turn
 Plant = Callable[[], AbstractContextManager[object]]
 
 _CONTENT_WINDOW = timedelta(minutes=-5)
-_MICROSECOND = timedelta(microseconds=1)
 
 
 class Mutant(Struct, frozen=True):
@@ -160,7 +159,7 @@ def _retry_kept_in_memory() -> Any:
 
 
 async def _wake(queue: StoredQueue, one: Settlement) -> None:
-    await queue._clock.sleep(((one.due_at or 0) - queue._clock.now()) * _MICROSECOND)
+    await asyncio.sleep(((one.due_at or 0) - one.at) / 1_000_000)
     wake = "UPDATE deliveries SET state = 0 WHERE state = 3 AND notification_id = ? AND endpoint_id = ?"
 
     async def work(turn: Turn) -> None:

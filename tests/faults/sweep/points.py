@@ -102,7 +102,7 @@ def _turns(module: ast.Module) -> set[str]:
     names: set[str] = set()
     for function in _functions(module):
         for call in _calls(function, "turn"):
-            if ast.unparse(call.func).endswith("writer.turn"):
+            if ast.unparse(call.func).endswith(("writer.turn", "turns.turn")):
                 names |= _texts(call.args[0], function)
     return names
 

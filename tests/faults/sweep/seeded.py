@@ -6,13 +6,13 @@ from pathlib import Path
 
 from msgspec import Struct
 
-from noroshi.bootstrap import Back
+from noroshi.bootstrap import opened_back
 from noroshi.domain.ids import DEFAULT_TENANT
 from noroshi.domain.people import User
 from noroshi.domain.records import KeyScope
 from noroshi.domain.templates import Content
 from noroshi.settings import read_settings
-from noroshi.storage.sqlite.store import SqliteStore
+from noroshi.storage.store import Store
 from tests.stand_ins.ledger_provider.wire import content_hash
 
 TEMPLATE = "note"
@@ -43,19 +43,16 @@ def expected_hash(channel: str, number: str, user_id: str) -> str:
 
 
 def seed(data: Path, people: int) -> Seeded:
-    back = Back(read_settings({}, {"data": str(data)}))
-    try:
-        return asyncio.run(_seed(back, data, [f"person-{number}" for number in range(people)]))
-    finally:
-        back.close()
+    return asyncio.run(_seed(data, [f"person-{number}" for number in range(people)]))
 
 
-async def _seed(back: Back, data: Path, people: list[str]) -> Seeded:
-    await fill(back.store, people)
-    return Seeded(data, await back.mint_key("sweep", list(KeyScope)), people)
+async def _seed(data: Path, people: list[str]) -> Seeded:
+    async with opened_back(read_settings({}, {"data": str(data)})) as back:
+        await fill(back.store, people)
+        return Seeded(data, await back.mint_key("sweep", list(KeyScope)), people)
 
 
-async def fill(store: SqliteStore, people: list[str]) -> None:
+async def fill(store: Store, people: list[str]) -> None:
     """The people, and a template on every channel."""
     for first in range(0, len(people), _AT_ONCE):
         await asyncio.gather(

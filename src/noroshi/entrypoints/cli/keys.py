@@ -1,8 +1,5 @@
 """API keys on the command line: minted (and shown once), listed, revoked."""
 
-import asyncio
-from collections.abc import Iterator
-from contextlib import contextmanager
 from datetime import timedelta
 from typing import Annotated
 
@@ -11,26 +8,15 @@ import typer
 from rich.console import Console
 from rich.table import Table
 
-from noroshi.bootstrap import Back
 from noroshi.domain.ids import DEFAULT_TENANT
 from noroshi.domain.instants import iso
 from noroshi.domain.records import ApiKey, KeyScope
-from noroshi.entrypoints.cli.starting import CANNOT, DataOption, gathered_settings, one_line_errors
+from noroshi.entrypoints.cli.starting import CANNOT, DataOption, with_back
 
 _CELL = 16
 """Characters of a value that the table shows: of a time, the day and the minute."""
 
 app = typer.Typer(no_args_is_help=True, help="API keys.")
-
-
-@contextmanager
-def _back(data: DataOption) -> Iterator[Back]:
-    with one_line_errors():
-        back = Back(gathered_settings(data=data))
-        try:
-            yield back
-        finally:
-            back.close()
 
 
 def _read_scopes(text: str) -> list[KeyScope]:
@@ -53,8 +39,7 @@ def create(
     """Make a key and print it, alone, this once."""
     wanted = _read_scopes(scopes)
     lifetime = None if expires_in is None else timedelta(days=expires_in)
-    with _back(data) as back:
-        typer.echo(asyncio.run(back.mint_key(name, wanted, per_minute, lifetime)))
+    typer.echo(with_back(data, lambda back: back.mint_key(name, wanted, per_minute, lifetime)))
 
 
 @app.command("list")
@@ -63,8 +48,7 @@ def list_keys(
     json: Annotated[bool, typer.Option("--json", help="For machines.")] = False,
 ) -> None:
     """Show every key, without its secret."""
-    with _back(data) as back:
-        rows = [_shown(key) for key in asyncio.run(back.store.keys.list_keys(DEFAULT_TENANT))]
+    rows = [_shown(key) for key in with_back(data, lambda back: back.store.keys.list_keys(DEFAULT_TENANT))]
     if json:
         typer.echo(msgspec.json.encode(rows).decode())
         return
@@ -77,9 +61,7 @@ def list_keys(
 @app.command()
 def revoke(key_id: Annotated[str, typer.Argument(help="As `keys list` shows it.")], data: DataOption = None) -> None:
     """End a key; calls with it are refused from then on."""
-    with _back(data) as back:
-        is_revoked = asyncio.run(back.store.keys.revoke(DEFAULT_TENANT, key_id))
-    if not is_revoked:
+    if not with_back(data, lambda back: back.store.keys.revoke(DEFAULT_TENANT, key_id)):
         typer.echo(f"noroshi: there is no live key {key_id}", err=True)
         raise typer.Exit(CANNOT)
 

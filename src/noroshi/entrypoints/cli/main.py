@@ -8,7 +8,7 @@ from noroshi import __version__
 from noroshi.bootstrap import Back
 from noroshi.entrypoints.cli import keys
 from noroshi.entrypoints.cli.serving import serve as serve_until_stopped
-from noroshi.entrypoints.cli.starting import DataOption, gathered_settings, one_line_errors
+from noroshi.entrypoints.cli.starting import DataOption, gathered_settings, one_line_errors, with_back
 
 # Typer's own tracebacks show the values of local variables, among them keys and addresses (I12).
 app = typer.Typer(
@@ -35,12 +35,11 @@ def serve(
 @app.command()
 def migrate(data: DataOption = None) -> None:
     """Bring the store to the current schema."""
-    with one_line_errors():
-        back = Back(gathered_settings(data=data))
-        try:
-            typer.echo(f"schema {back.migrate()}")
-        finally:
-            back.close()
+
+    async def work(back: Back) -> int:
+        return back.schema
+
+    typer.echo(f"schema {with_back(data, work)}")
 
 
 @app.command()

@@ -1,15 +1,18 @@
 """How every command begins: options in, settings out, and each error that a person can mend as one line."""
 
+import asyncio
 import os
-from collections.abc import Iterator
+from collections.abc import Awaitable, Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, TypeVar
 
 import typer
 
-from noroshi.bootstrap import START_ERRORS
+from noroshi.bootstrap import START_ERRORS, Back, opened_back
 from noroshi.settings import Settings, SettingsError, read_settings
+
+T = TypeVar("T")
 
 CANNOT = 2
 
@@ -33,3 +36,14 @@ def one_line_errors() -> Iterator[None]:
     except _MENDABLE as error:
         typer.echo(f"noroshi: {error}", err=True)
         raise typer.Exit(CANNOT) from error
+
+
+def with_back(data: Path | None, work: Callable[[Back], Awaitable[T]]) -> T:
+    """Does the work on the store, whichever it is; an error that a person can mend is one line."""
+
+    async def opened() -> T:
+        async with opened_back(gathered_settings(data=data)) as back:
+            return await work(back)
+
+    with one_line_errors():
+        return asyncio.run(opened())

@@ -6,6 +6,9 @@ from typing import Any, TypeVar
 import apsw
 import msgspec
 
+from noroshi.domain.instants import Instant
+from noroshi.ports.clock import Clock
+from noroshi.storage.errors import NewerSchemaError, UnsafeStoreError
 from noroshi.storage.sqlite.sql import SQL, migrations
 from noroshi.storage.turns import Row
 
@@ -33,21 +36,13 @@ DISK_ERRORS = (
 """What the disk, or whoever else uses the file, is to blame for."""
 
 
-class UnsafeLibraryError(RuntimeError):
-    """The SQLite library has a known corruption bug."""
-
-
-class NewerSchemaError(RuntimeError):
-    """The file was written by a newer version of Noroshi."""
-
-
 def open_connection(
     path: str, *, vfs: str | None = None, is_reader: bool = False, synchronous: str = "FULL", cache_kib: int = 65536
 ) -> apsw.Connection:
     """A connection with the store's pragmas; readers cannot write."""
     version = tuple(int(part) for part in apsw.sqlite_lib_version().split("."))
     if version < OLDEST_SAFE_LIBRARY:
-        raise UnsafeLibraryError(f"SQLite {apsw.sqlite_lib_version()} is older than 3.51.3")
+        raise UnsafeStoreError(f"SQLite {apsw.sqlite_lib_version()} is older than 3.51.3")
     flags = apsw.SQLITE_OPEN_URI | apsw.SQLITE_OPEN_READWRITE
     if not is_reader:
         flags |= apsw.SQLITE_OPEN_CREATE
@@ -82,11 +77,15 @@ class SqliteStatements:
     """Named queries on one connection; `count` says how many were run (a set of rows counts once). They answer at
     once: whoever awaits one never waits."""
 
-    __slots__ = ("connection", "count")
+    __slots__ = ("clock", "connection", "count")
 
-    def __init__(self, connection: apsw.Connection) -> None:
+    def __init__(self, connection: apsw.Connection, clock: Clock) -> None:
         self.connection = connection
+        self.clock = clock
         self.count = 0
+
+    async def moment(self) -> Instant:
+        return self.clock.now()
 
     async def rows(self, name: str, *parameters: Any) -> list[Row]:
         self.count += 1

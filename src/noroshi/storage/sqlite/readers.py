@@ -9,6 +9,7 @@ from typing import Any, Protocol, TypeVar
 import apsw
 
 from noroshi.domain.problems import ProblemError
+from noroshi.ports.clock import Clock
 from noroshi.storage.sqlite.connection import DISK_ERRORS, SqliteStatements, at_once
 from noroshi.storage.turns import Readings, Statements
 
@@ -25,8 +26,8 @@ class Readers(Readings, Protocol):
 class InlineReaders:
     """Reads on a given connection, in the caller's thread: for the simulator and the command line."""
 
-    def __init__(self, connection: apsw.Connection) -> None:
-        self._statements = SqliteStatements(connection)
+    def __init__(self, connection: apsw.Connection, clock: Clock) -> None:
+        self._statements = SqliteStatements(connection, clock)
 
     async def read(self, question: Question[T]) -> T:
         return await question(self._statements)
@@ -39,14 +40,15 @@ class ThreadReaders:
     """A few threads, each with a connection of its own. All are opened at once: under load, when the second thread
     is first needed, the process may have no file left to open."""
 
-    def __init__(self, open_reader: Callable[[], apsw.Connection], threads: int = 2) -> None:
+    def __init__(self, open_reader: Callable[[], apsw.Connection], clock: Clock, threads: int = 2) -> None:
+        self._clock = clock
         self._opened = [open_reader() for _ in range(threads)]
         self._unused = list(self._opened)
         self._here = threading.local()
         self._pool = ThreadPoolExecutor(threads, thread_name_prefix="noroshi-reader", initializer=self._settle_in)
 
     def _settle_in(self) -> None:
-        self._here.statements = SqliteStatements(self._unused.pop())
+        self._here.statements = SqliteStatements(self._unused.pop(), self._clock)
 
     def _ask(self, question: Question[T]) -> T:
         statements: SqliteStatements = self._here.statements

@@ -8,39 +8,31 @@ from noroshi.ports.clock import Clock
 from noroshi.ports.crash_points import CrashPoints
 from noroshi.ports.meter import Meter
 from noroshi.ports.sealer import Sealer
-from noroshi.storage.batches import StoredBatches
-from noroshi.storage.dead_letters import StoredDeadLetters
-from noroshi.storage.history import StoredHistory
-from noroshi.storage.people import StoredDevices, StoredPeople
-from noroshi.storage.queue import StoredQueue
-from noroshi.storage.records import StoredAccounts, StoredCaught, StoredKeys, StoredPauses
 from noroshi.storage.sqlite.connection import migrate, open_connection
 from noroshi.storage.sqlite.readers import InlineReaders, Readers, ThreadReaders
 from noroshi.storage.sqlite.writer import CommitGroup, InlineWriter, ThreadWriter, Writer
-from noroshi.storage.templates import StoredTemplates
+from noroshi.storage.store import Store
 
 
-class SqliteStore:
+class SqliteStore(Store):
     """All ports over one writer and its readers. `close` commits what waits."""
 
-    def __init__(self, writer: Writer, readers: Readers, sealer: Sealer, clock: Clock) -> None:
+    def __init__(self, writer: Writer, readers: Readers, sealer: Sealer, schema: int) -> None:
+        super().__init__(writer, readers, sealer, is_alone=True)
+        self._schema = schema
         self._writer = writer
         self._readers = readers
-        self.accounts = StoredAccounts(writer, readers, clock)
-        self.batches = StoredBatches(writer, readers)
-        self.caught = StoredCaught(writer, readers)
-        self.dead_letters = StoredDeadLetters(writer, readers)
-        self.devices = StoredDevices(writer, readers, sealer)
-        self.history = StoredHistory(writer, readers)
-        self.keys = StoredKeys(writer, readers)
-        self.pauses = StoredPauses(writer, readers)
-        self.people = StoredPeople(writer, readers, sealer, clock)
-        self.queue = StoredQueue(writer, readers, sealer, clock)
-        self.templates = StoredTemplates(writer, readers)
 
     def close(self) -> None:
         self._readers.close()
         self._writer.close()
+
+    async def start(self) -> int:
+        """Everything was opened and brought up to date when the store was made."""
+        return self._schema
+
+    async def stop(self) -> None:
+        self.close()
 
 
 def open_store(
@@ -58,16 +50,16 @@ def open_store(
     """The store of a serving process: the writer in a thread, readers beside it. `on_broken` is called on the
     loop when the disk has failed under a commit, `on_full` in the writer's thread when it is full."""
     connection = open_connection(path, vfs=vfs, synchronous=synchronous)
-    migrate(connection)
+    schema = migrate(connection)
     group = CommitGroup(connection, clock, meter, crash_points, on_full)
-    readers = ThreadReaders(lambda: open_connection(path, vfs=vfs, is_reader=True, cache_kib=8192))
-    return SqliteStore(ThreadWriter(group, on_broken), readers, sealer, clock)
+    readers = ThreadReaders(lambda: open_connection(path, vfs=vfs, is_reader=True, cache_kib=8192), clock)
+    return SqliteStore(ThreadWriter(group, on_broken), readers, sealer, schema)
 
 
 def open_inline_store(
     connection: apsw.Connection, *, sealer: Sealer, clock: Clock, meter: Meter, crash_points: CrashPoints
 ) -> SqliteStore:
     """The store in the caller's own thread, on a connection it opened: for the simulator and the command line."""
-    migrate(connection)
+    schema = migrate(connection)
     group = CommitGroup(connection, clock, meter, crash_points)
-    return SqliteStore(InlineWriter(group), InlineReaders(connection), sealer, clock)
+    return SqliteStore(InlineWriter(group), InlineReaders(connection, clock), sealer, schema)

@@ -43,7 +43,7 @@ class SqliteTurn(SqliteStatements):
     __slots__ = ("_writer", "now")
 
     def __init__(self, connection: apsw.Connection, writer: "CommitGroup") -> None:
-        super().__init__(connection)
+        super().__init__(connection, writer.clock)
         self._writer = writer
         self.now = writer.clock.now()
 

@@ -1,0 +1,13 @@
+"""Why a store cannot be opened: each says in one line what a person can do about it."""
+
+
+class NewerSchemaError(RuntimeError):
+    """The store was written by a newer version of Noroshi."""
+
+
+class UnreachableError(RuntimeError):
+    """The database cannot be reached; the text says why, never with a password."""
+
+
+class UnsafeStoreError(RuntimeError):
+    """The store may forget or spoil what was accepted; the text says which setting or version is to blame."""

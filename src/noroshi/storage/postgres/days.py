@@ -1,0 +1,75 @@
+"""Days: `notifications` and `ledger` are cut by the day a batch was accepted; a day goes when nothing of it is needed.
+
+The first 48 bits of an id are its milliseconds, so a day is a range of ids, and an id alone leads to its day.
+"""
+
+from datetime import UTC, date, datetime, timedelta
+
+from noroshi.domain.instants import Instant, moment_of
+from noroshi.storage.postgres.connection import SCHEMA, Connection
+
+TABLES = ("notifications", "ledger")
+AHEAD = 7
+"""Days made before they come."""
+
+_EPOCH = date(1970, 1, 1)
+_DAY_MS = 86_400_000
+
+
+def day_of(instant: Instant) -> int:
+    """Days since 1970, UTC."""
+    return (moment_of(instant).date() - _EPOCH).days
+
+
+def day_of_id(raw: bytes) -> int:
+    return int.from_bytes(raw[:6], "big") // _DAY_MS
+
+
+def first_id(day: int) -> bytes:
+    """Every id of that day is greater."""
+    return (day * _DAY_MS).to_bytes(6, "big")
+
+
+def shown(day: int) -> str:
+    return (_EPOCH + timedelta(days=day)).strftime("%Y%m%d")
+
+
+def _read(name: str) -> int:
+    """The day of a partition's name."""
+    return (datetime.strptime(name[-8:], "%Y%m%d").replace(tzinfo=UTC).date() - _EPOCH).days
+
+
+async def present_days(connection: Connection) -> set[int]:
+    rows = await connection.fetch(
+        "SELECT c.relname FROM pg_inherits i JOIN pg_class c ON c.oid = i.inhrelid WHERE i.inhparent = to_regclass($1)",
+        f"{SCHEMA}.ledger",
+    )
+    return {_read(row[0]) for row in rows}
+
+
+async def make_days(connection: Connection, days: set[int]) -> None:
+    """Makes the days that are missing. A table is made apart and then joined on, which stops nobody who reads or
+    writes another day; two processes that make the same day wait for each other."""
+    missing = days - await present_days(connection)
+    if not missing:
+        return
+    async with connection.transaction():
+        await connection.execute("SELECT pg_advisory_xact_lock(7317, 2)")
+        for day in sorted(missing - await present_days(connection)):
+            for table in TABLES:
+                await connection.execute(_joining(table, day))
+
+
+def _joining(table: str, day: int) -> str:
+    name = f"{SCHEMA}.{table}_{shown(day)}"
+    return (
+        f"CREATE TABLE {name} (LIKE {SCHEMA}.{table} INCLUDING DEFAULTS INCLUDING CONSTRAINTS INCLUDING INDEXES);"
+        f"ALTER TABLE {name} SET (autovacuum_vacuum_insert_scale_factor = 0.05);"
+        f"ALTER TABLE {SCHEMA}.{table} ATTACH PARTITION {name}"
+        f" FOR VALUES FROM ('\\x{first_id(day).hex()}') TO ('\\x{first_id(day + 1).hex()}')"
+    )
+
+
+async def make_days_ahead(connection: Connection, now: Instant) -> None:
+    today = day_of(now)
+    await make_days(connection, set(range(today - 1, today + AHEAD + 1)))

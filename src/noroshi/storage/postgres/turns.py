@@ -1,0 +1,189 @@
+"""Turns and readings on PostgreSQL: work in, done in one transaction on one connection; its answer after the commit."""
+
+from collections.abc import Callable, Coroutine, Sequence
+from time import perf_counter
+from typing import Any, TypeVar
+
+import asyncpg
+
+from noroshi.domain.instants import Instant
+from noroshi.ports.clock import Clock
+from noroshi.ports.crash_points import CrashPoints
+from noroshi.ports.meter import Meter
+from noroshi.storage.postgres.connection import LOST, SCHEMA, Connection, Pool, unavailable
+from noroshi.storage.postgres.days import day_of_id, make_days
+from noroshi.storage.postgres.sql import COPIES, SQL
+from noroshi.storage.turns import Row, Statements, Turn
+
+T = TypeVar("T")
+
+_MOST_TRIES = 5
+
+_AGAIN = (asyncpg.DeadlockDetectedError, asyncpg.SerializationError, asyncpg.UniqueViolationError)
+"""Two processes wanted the same at once: the turn is taken again, and then sees what the other did."""
+
+
+class PostgresStatements:
+    """Named statements on one connection."""
+
+    __slots__ = ("_clock", "connection", "count")
+
+    def __init__(self, connection: Connection, clock: Clock | None) -> None:
+        self.connection = connection
+        self.count = 0
+        self._clock = clock
+
+    async def moment(self) -> Instant:
+        """By the database, or in a test by its clock."""
+        if self._clock is None:
+            return Instant(await self.connection.fetchval("SELECT noroshi_now()"))
+        now = self._clock.now()
+        await self.connection.fetchval("SELECT set_config('noroshi.now', $1, true)", str(now))
+        return now
+
+    async def rows(self, name: str, *parameters: Any) -> list[Row]:
+        self.count += 1
+        found: list[Row] = await self.connection.fetch(SQL[name], *parameters)
+        return found
+
+    async def one(self, name: str, *parameters: Any) -> Row | None:
+        self.count += 1
+        found: Row | None = await self.connection.fetchrow(SQL[name], *parameters)
+        return found
+
+    async def rows_for(self, name: str, asked: Sequence[tuple[Any, ...]], *parameters: Any) -> list[Row]:
+        if not asked:
+            return []
+        return await self.rows(name, *zip(*asked, strict=True), *parameters)
+
+
+class PostgresTurn(PostgresStatements):
+    """Statements that write, inside a transaction."""
+
+    __slots__ = ("_numbers", "now")
+
+    def __init__(self, connection: Connection, clock: Clock | None, numbers: "Numbers") -> None:
+        super().__init__(connection, clock)
+        self.now = Instant(0)
+        self._numbers = numbers
+
+    async def begin(self) -> None:
+        await self.connection.execute("BEGIN")
+        self.now = await self.moment()
+
+    async def run(self, name: str, *parameters: Any) -> int:
+        self.count += 1
+        status: str = await self.connection.execute(SQL[name], *parameters)
+        return int(status.rpartition(" ")[2])
+
+    async def has_changed(self, name: str, *parameters: Any) -> bool:
+        return await self.run(name, *parameters) > 0
+
+    async def run_many(self, name: str, parameter_rows: Sequence[Sequence[Any]]) -> list[Row]:
+        if not parameter_rows:
+            return []
+        self.count += 1
+        if name in COPIES:
+            table, columns = COPIES[name]
+            await self.connection.copy_records_to_table(
+                table, records=parameter_rows, columns=columns, schema_name=SCHEMA
+            )
+            return []
+        found: list[Row] = await self.connection.fetch(SQL[name], *zip(*parameter_rows, strict=True))
+        return found
+
+    def next_number(self, how_many: int = 1) -> int:
+        """By the database's time: two processes that count in the same microsecond meet only where the statement
+        has a number of its own to give."""
+        return self._numbers.take(how_many, self.now)
+
+
+class Numbers:
+    """Rising numbers of one process, in the order of time."""
+
+    def __init__(self) -> None:
+        self._last = 0
+
+    def take(self, how_many: int, now: Instant) -> int:
+        first = max(self._last + 1, now)
+        self._last = first + how_many - 1
+        return first
+
+
+class PostgresTurns:
+    """Implements storage/turns.py Turns: each turn is a transaction of its own."""
+
+    def __init__(self, pool: Pool, clock: Clock | None, meter: Meter, crash_points: CrashPoints) -> None:
+        self._pool = pool
+        self._clock = clock
+        self._meter = meter
+        self._crash_points = crash_points
+        self._numbers = Numbers()
+
+    async def turn(
+        self,
+        name: str,
+        work: Callable[[Turn], Coroutine[Any, Any, T]],
+        *,
+        is_urgent: bool = False,  # noqa: ARG002 - turns run side by side: there is no line to jump
+    ) -> T:
+        tries = 0
+        while True:
+            tries += 1
+            try:
+                async with self._pool.borrow() as connection:
+                    return await self._take(connection, name, work)
+            except _AGAIN:
+                if tries >= _MOST_TRIES:
+                    raise
+            except asyncpg.CheckViolationError as missing:
+                if tries >= _MOST_TRIES or not await self._make_day(missing):
+                    raise
+            except LOST as error:
+                raise unavailable(error) from error
+
+    async def _take(self, connection: Connection, name: str, work: Callable[[Turn], Coroutine[Any, Any, T]]) -> T:
+        started = perf_counter()
+        try:
+            turn = PostgresTurn(connection, self._clock, self._numbers)
+            await turn.begin()
+            result = await work(turn)
+            self._crash_points.reach(f"commit.{name}.before")
+        except BaseException:
+            if not connection.is_closed():
+                await connection.execute("ROLLBACK")
+            raise
+        await connection.execute("COMMIT")
+        self._crash_points.reach(f"commit.{name}.after")
+        self._meter.observe("store_commit_seconds", perf_counter() - started)
+        return result
+
+    async def _make_day(self, missing: asyncpg.CheckViolationError) -> bool:
+        """A row for a day that nobody has made: the detail names its id."""
+        detail = missing.detail or ""
+        _, _, digits = detail.partition("(notification_id) = (\\x")
+        if not digits:
+            return False
+        async with self._pool.borrow() as connection:
+            await make_days(connection, {day_of_id(bytes.fromhex(digits[:12]))})
+        return True
+
+
+class PostgresReadings:
+    """Implements storage/turns.py Readings: one snapshot a reading."""
+
+    def __init__(self, pool: Pool, clock: Clock | None) -> None:
+        self._pool = pool
+        self._clock = clock
+
+    async def read(self, question: Callable[[Statements], Coroutine[Any, Any, T]]) -> T:
+        try:
+            async with self._pool.borrow() as connection:
+                await connection.execute("BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY")
+                try:
+                    return await question(PostgresStatements(connection, self._clock))
+                finally:
+                    if not connection.is_closed():
+                        await connection.execute("COMMIT")
+        except LOST as error:
+            raise unavailable(error) from error

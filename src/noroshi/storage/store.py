@@ -1,0 +1,36 @@
+"""Store: turns and readings in, every port of the store over them out."""
+
+from noroshi.ports.sealer import Sealer
+from noroshi.storage.batches import StoredBatches
+from noroshi.storage.dead_letters import StoredDeadLetters
+from noroshi.storage.history import StoredHistory
+from noroshi.storage.people import StoredDevices, StoredPeople
+from noroshi.storage.queue import StoredQueue
+from noroshi.storage.records import StoredAccounts, StoredCaught, StoredKeys, StoredPauses
+from noroshi.storage.templates import StoredTemplates
+from noroshi.storage.turns import Readings, Turns
+
+
+class Store:
+    """Every port of a store, started once and stopped once. `is_alone`: no other process serves it."""
+
+    def __init__(self, turns: Turns, readings: Readings, sealer: Sealer, *, is_alone: bool) -> None:
+        self.accounts = StoredAccounts(turns, readings)
+        self.batches = StoredBatches(turns, readings)
+        self.caught = StoredCaught(turns, readings)
+        self.dead_letters = StoredDeadLetters(turns, readings)
+        self.devices = StoredDevices(turns, readings, sealer)
+        self.history = StoredHistory(turns, readings)
+        self.keys = StoredKeys(turns, readings)
+        self.pauses = StoredPauses(turns, readings)
+        self.people = StoredPeople(turns, readings, sealer)
+        self.queue = StoredQueue(turns, readings, sealer, is_alone=is_alone)
+        self.templates = StoredTemplates(turns, readings)
+
+    async def start(self) -> int:
+        """Connects, and brings the schema up to date; answers its number."""
+        raise NotImplementedError
+
+    async def stop(self) -> None:
+        """Finishes what waits, and lets go of the database."""
+        raise NotImplementedError
