@@ -52,7 +52,7 @@ class _Template:
             self._shape = connection.execute(_SHAPE).fetchone()
             self._tables = [sql.Identifier(*row) for row in connection.execute(_TABLES)]
             self._sequences = connection.execute(_SEQUENCES).fetchall()
-            self._rows = {table: rows for table in self._tables if (rows := _copied(connection, table))}
+            self._rows = [(table, rows) for table in self._tables if (rows := _copied(connection, table))]
 
     def renew(self, url: str) -> bool:
         """False if it is beyond that."""
@@ -65,7 +65,7 @@ class _Template:
                 connection.execute("SET LOCAL session_replication_role = replica; SET LOCAL synchronous_commit = off")
                 if self._tables:
                     connection.execute(sql.SQL("; ").join(sql.SQL("DELETE FROM {}").format(t) for t in self._tables))
-                for table, rows in self._rows.items():
+                for table, rows in self._rows:
                     with connection.cursor().copy(sql.SQL("COPY {} FROM STDIN").format(table)) as copy:
                         copy.write(rows)
                 with connection.cursor() as cursor:
