@@ -79,8 +79,14 @@ def find_postgres() -> Installation:
         try:
             return source()
         except (ServiceMissingError, RuntimeError, OSError, subprocess.TimeoutExpired) as why:
-            reasons.append(" ".join(str(why).split())[:300])
+            reasons.append(_in_one_line(why))
     raise ServiceMissingError("; ".join(reasons))
+
+
+def _in_one_line(why: Exception) -> str:
+    """Programs warn first and say at the very end what went wrong."""
+    first, *more = str(why).splitlines()
+    return f"{first.partition(': ')[0]}: {more[-1]}" if more else first
 
 
 def server_account() -> Account:
