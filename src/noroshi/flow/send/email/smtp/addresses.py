@@ -35,9 +35,10 @@ class Mailbox(NamedTuple):
 
 
 def read_address(text: str) -> Address | None:
-    """None for everything that is no plain `local@domain`: quoted and commented forms too."""
+    """None for everything that is no plain `local@domain`: quoted and commented forms too, and what some readers would
+    take for an encoded word, which can hide a line break."""
     local, at, domain = text.rpartition("@")
-    if not at:
+    if not at or "=?" in text:
         return None
     if not text.isascii():
         return _read_international(text)

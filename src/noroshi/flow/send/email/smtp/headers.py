@@ -19,14 +19,14 @@ class UnsafeHeaderError(ValueError):
 
 def text_header(name: str, text: str) -> bytes:
     """An unstructured header: a line as it is, folded at its spaces, or in encoded words (RFC 2047)."""
-    _check(name, text)
+    check_value(name, text)
     return f"{name}: {_folded(text, len(name) + 2)}\r\n".encode("ascii")
 
 
 def mailbox_header(name: str, mailbox: Mailbox) -> bytes:
     """The name beside the address is quoted or, where that would not do, in encoded words. The line is UTF-8 if the
     local part of the address is."""
-    _check(name, mailbox.name)
+    check_value(name, mailbox.name)
     shown = f"<{mailbox.address.text}>" if mailbox.name else mailbox.address.text
     phrase = _phrase(mailbox.name, len(name) + 2) if mailbox.name else ""
     last = len(name) + 2 + len(phrase) if "\r\n" not in phrase else len(phrase) - phrase.rindex("\r\n") - 2
@@ -34,7 +34,7 @@ def mailbox_header(name: str, mailbox: Mailbox) -> bytes:
     return f"{name}: {phrase}{space}{shown}\r\n".encode()
 
 
-def _check(name: str, text: str) -> None:
+def check_value(name: str, text: str) -> None:
     if _UNSAFE.search(text):
         raise UnsafeHeaderError(f"{name} has a control character or a line separator")
 

@@ -87,6 +87,8 @@ _BY_ENHANCED: dict[str, Kind] = {
 
 def classify(reply: Reply, stage: Stage) -> Kind:
     """For replies that say no."""
+    if stage is Stage.SESSION:
+        return Kind.HOLD if reply.code < 500 else Kind.CONFIG
     found = _BY_CODE.get(reply.code) or _BY_ENHANCED.get(reply.enhanced)
     if found is not None and not (found is Kind.POLICY and stage is Stage.MAIL):
         return found
@@ -94,7 +96,7 @@ def classify(reply: Reply, stage: Stage) -> Kind:
 
 
 def _classify_transient(reply: Reply, stage: Stage) -> Kind:
-    if stage in {Stage.SESSION, Stage.MAIL}:
+    if stage is Stage.MAIL:
         return Kind.HOLD
     # Greylisting: 450 or 451 to RCPT, with 4.7.1, 4.2.0, 4.2.1 or nothing beside it.
     is_grey = stage is Stage.RCPT and (reply.code == 450 or reply.enhanced.startswith("4.7."))
@@ -102,8 +104,6 @@ def _classify_transient(reply: Reply, stage: Stage) -> Kind:
 
 
 def _classify_permanent(reply: Reply, stage: Stage) -> Kind:
-    if stage is Stage.SESSION:
-        return Kind.CONFIG
     if reply.code in {521, 556} and stage is Stage.RCPT:  # RFC 7504: the host or the domain takes no mail
         return Kind.GONE
     if reply.code == 552 and not reply.enhanced and stage is Stage.RCPT:  # over quota, in the words of RFC 5321

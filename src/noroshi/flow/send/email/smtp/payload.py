@@ -12,7 +12,7 @@ from noroshi.domain.instants import Instant, moment_of
 from noroshi.domain.outcomes import Rejected
 from noroshi.domain.templates import Content
 from noroshi.flow.send.email.smtp.addresses import Mailbox, read_address, read_mailbox
-from noroshi.flow.send.email.smtp.headers import UnsafeHeaderError, mailbox_header, text_header
+from noroshi.flow.send.email.smtp.headers import UnsafeHeaderError, check_value, mailbox_header, text_header
 from noroshi.flow.send.email.smtp.plain_text import text_of
 
 BAD_ADDRESS = "INVALID_ADDRESS"
@@ -72,7 +72,7 @@ class Letterhead:
             head = (
                 self._top,
                 self._batch_tags(attempt),
-                mailbox_header("To", Mailbox(attempt.recipient.name or "", address)),
+                mailbox_header("To", Mailbox((attempt.recipient.name or "").strip(" "), address)),
                 _subject(content),
                 f"Message-ID: <{message_id}>\r\n".encode("ascii"),
                 self._reply_to_of(content.metadata),
@@ -99,7 +99,8 @@ class Letterhead:
         wished = metadata.get("reply_to")
         if not wished:
             return self._reply_to
-        mailbox = read_mailbox(wished) if isinstance(wished, str) else None
+        check_value("Reply-To", str(wished))
+        mailbox = read_mailbox(str(wished))
         if mailbox is None or mailbox.address.needs_utf8:
             raise UnsafeHeaderError("Reply-To is neither `address` nor `Name <address>`")
         return mailbox_header("Reply-To", mailbox)

@@ -10,10 +10,12 @@ _TAG = re.compile(r"</?([A-Za-z][A-Za-z0-9]*)((?:[^>\"']|\"[^\"]*\"|'[^']*')*)>"
 _BEGINS_TAG = re.compile(r"</?[A-Za-z]")
 _HREF = re.compile(r"""\bhref\s*=\s*(?:"([^"]*)"|'([^']*)'|([^\s"'>]+))""", re.IGNORECASE)
 _SPACES = re.compile(r"[ \t\r\n\f]+")
-_BLANK_LINES = re.compile(r"\n{3,}")
+_NEW_LINE = "\x1e"
+"""Where a line begins if one has not just begun; no text holds it."""
+_GAPS = re.compile(rf"[ \n{_NEW_LINE}]+")
 
 _UNSEEN = frozenset({"head", "script", "style", "template", "title"})
-_LINE = frozenset({"br", "dd", "div", "dt", "tr"})
+_LINE = frozenset({"dd", "div", "dt", "tr"})
 _PARAGRAPH = frozenset(
     {"article", "blockquote", "dl", "footer", "h1", "h2", "h3", "h4", "h5", "h6", "header", "hr", "ol", "p", "pre"}
     | {"section", "table", "ul"}
@@ -49,17 +51,19 @@ def text_of(html: str) -> str:
 
 
 def _words(text: str) -> str:
-    return unescape(_SPACES.sub(" ", text))
+    return unescape(_SPACES.sub(" ", text)).replace(_NEW_LINE, "")
 
 
 def _break(name: str, *, is_end: bool) -> str:
     if name in _PARAGRAPH:
         return "\n\n"
     if name == "li":
-        return "" if is_end else "\n- "
+        return "" if is_end else f"{_NEW_LINE}- "
     if name in {"td", "th"}:
         return " "
-    return "\n" if name in _LINE else ""
+    if name == "br":
+        return "\n"
+    return _NEW_LINE if name in _LINE else ""
 
 
 def _target(attributes: str) -> str:
@@ -80,5 +84,10 @@ def _after_element(html: str, name: str, place: int) -> int:
 
 
 def _tidy(text: str) -> str:
-    lines = "\n".join(_SPACES.sub(" ", line).strip() for line in text.split("\n"))
-    return _BLANK_LINES.sub("\n\n", lines).strip()
+    return _GAPS.sub(_gap, text).strip()
+
+
+def _gap(found: re.Match[str]) -> str:
+    if (breaks := found[0].count("\n")) > 1:
+        return "\n\n"
+    return "\n" if breaks or _NEW_LINE in found[0] else " "

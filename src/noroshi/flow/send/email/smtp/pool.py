@@ -24,7 +24,7 @@ class Pool:
         self._clock = clock
         self._idle: list[Session] = []
         self._count = 0
-        self._waiting: list[tuple[int, int, asyncio.Future[None]]] = []
+        self._waiting: list[tuple[int, int, asyncio.Future[Session | None]]] = []
         self._tickets = 0
         self._keeper: asyncio.Task[None] | None = None
 
@@ -47,19 +47,20 @@ class Pool:
                 if session.is_usable:
                     return session
                 self.drop(session)
-            if self._count < self._ceiling:
-                session_or_none = await self._add()
-                if session_or_none is not None:
-                    return session_or_none
-            await self._turn(rank)
+            added = await self._add() if self._count < self._ceiling else None
+            lent = added or await self._turn(rank)
+            if lent is not None:
+                return lent
 
     def take_back(self, session: Session) -> None:
+        """Whoever waits gets it from hand to hand: the one who gave it back must not be quicker."""
         if not session.is_usable or session.underway:
             self.drop(session)
             return
+        if self._wake(session):
+            return
         session.idle_since = self._clock.monotonic()
         self._idle.append(session)
-        self._wake()
         if self._keeper is None or self._keeper.done():
             self._keeper = asyncio.create_task(self._close_idle())
 
@@ -88,23 +89,26 @@ class Pool:
             self._ceiling = self._most
         self._wake()
 
-    async def _turn(self, rank: int) -> None:
+    async def _turn(self, rank: int) -> Session | None:
+        """A session that came back, or None: there is room for one more."""
         self._tickets += 1
-        turn: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+        turn: asyncio.Future[Session | None] = asyncio.get_running_loop().create_future()
         heappush(self._waiting, (rank, self._tickets, turn))
         try:
-            await turn
+            return await turn
         except asyncio.CancelledError:
             if turn.done() and not turn.cancelled():  # it was our turn: let it not be lost
-                self._wake()
+                session = turn.result()
+                self._wake() if session is None else self.take_back(session)
             raise
 
-    def _wake(self) -> None:
+    def _wake(self, session: Session | None = None) -> bool:
         while self._waiting:
             turn = heappop(self._waiting)[2]
             if not turn.done():
-                turn.set_result(None)
-                return
+                turn.set_result(session)
+                return True
+        return False
 
     async def _close_idle(self) -> None:
         """Runs while there are idle sessions; whoever ends it ends them too."""
