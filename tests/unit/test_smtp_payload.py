@@ -1,6 +1,7 @@
-"""A letter's bytes: whatever text goes in comes out again, and nothing a person writes becomes a header or a command."""
+"""A letter's bytes: whatever text goes in comes out again, and nothing anyone writes becomes a header or a command."""
 
 import re
+import time
 from email import message_from_bytes, policy
 from email.message import EmailMessage
 from pathlib import Path
@@ -74,7 +75,9 @@ def test_any_body_is_read_back_as_it_was_but_for_its_line_ends(text: str, html: 
 
 
 @given(any_text | ascii_text, safe_line, safe_line)
-def test_no_text_can_end_the_message_or_make_a_line_too_long(text: str, subject: str, name: str) -> None:  # RELIABILITY 5.6
+def test_no_text_can_end_the_message_or_make_a_line_too_long(
+    text: str, subject: str, name: str
+) -> None:  # RELIABILITY 5.6
     whole = letter(an_attempt(content=Content(text, subject=subject), recipient=named(name))).content
     assert whole.count(b"\r\n.\r\n") == 1
     assert not re.search(rb"(?<!\r)\n|\r(?!\n)|\0", whole), "a bare CR or LF"
@@ -105,7 +108,12 @@ INJECTIONS = [
     *("x\x85Bcc: e@e", "x\u2028Bcc: e@e", "x\u2029Bcc: e@e", "x\ty"),
 ]
 HARMLESS = [
-    *("=?utf-8?Q?x=0D=0ABcc:_evil@example.com?=", "=?utf-8?B?eA0KQmNjOiBlQGU=?=", "x%0d%0aBcc: e@e", 'x" <evil@example.com>'),
+    *(
+        "=?utf-8?Q?x=0D=0ABcc:_evil@example.com?=",
+        "=?utf-8?B?eA0KQmNjOiBlQGU=?=",
+        "x%0d%0aBcc: e@e",
+        'x" <evil@example.com>',
+    ),
     *("x, evil@example.com", "x; evil@example.com:", "(comment) x", "\\", '"', "x\\r\\nBcc: e@e", "嗊嘊Bcc: e@e"),
 ]
 
@@ -126,13 +134,13 @@ def places(value: str) -> dict[str, Attempt]:
 
 
 @pytest.mark.parametrize("place", places("x"))
-@pytest.mark.parametrize("value", INJECTIONS)
-async def test_a_value_that_could_become_a_header_is_refused_and_nothing_is_sent(place: str, value: str) -> None:
+async def test_a_value_that_could_become_a_header_is_refused_and_nothing_is_sent(place: str) -> None:
     # RELIABILITY 5.6
     async with mailroom() as (room, port), channel_to(port) as channel:
-        [outcome] = await channel.send([places(value)[place]])
-    assert isinstance(outcome, Rejected) and outcome.code in {"UNSAFE_HEADER", "INVALID_ADDRESS"}
-    assert "evil" not in outcome.error and "Bcc" not in outcome.error
+        outcomes = await channel.send([places(value)[place] for value in INJECTIONS])
+    for outcome in outcomes:
+        assert isinstance(outcome, Rejected) and outcome.code in {"UNSAFE_HEADER", "INVALID_ADDRESS"}
+        assert "evil" not in outcome.error and "Bcc" not in outcome.error
     assert (room.taken, room.sessions) == ([], 0)
 
 
@@ -187,7 +195,9 @@ def test_html_as_a_person_would_read_it(html: str, text: str) -> None:
 
 @pytest.mark.parametrize("piece", ["<", "<a ", "<a href='", "<!--", "<style>", "</", "<p>", "<a x=\"'", "&"])
 def test_html_made_to_be_hard_takes_no_longer_than_any_other(piece: str) -> None:
+    began = time.process_time()
     text_of(piece * (256 * 1024 // len(piece)))
+    assert time.process_time() - began < 5
 
 
 @pytest.mark.parametrize(
@@ -213,7 +223,10 @@ def test_the_bytes_are_those_that_were_kept(name: str) -> None:
         "rich": Content(
             "花子さん、ご注文を承りました。",
             subject="ご注文 A-1 を承りました",
-            metadata={"html_body": "<p>花子さん、<b>ご注文</b>を承りました。</p>", "reply_to": "Help <help@noroshi.example>"},
+            metadata={
+                "html_body": "<p>花子さん、<b>ご注文</b>を承りました。</p>",
+                "reply_to": "Help <help@noroshi.example>",
+            },
         ),
     }
     made = letter(an_attempt(content=contents[name], recipient=named("山田 花子" if name == "rich" else "Hanako")))

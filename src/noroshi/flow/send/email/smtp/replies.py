@@ -9,6 +9,7 @@ LONGEST_REPLY = 65_536
 GO_AHEAD = 354
 CLOSING = 421
 
+_BEGINS_LINE = re.compile(rb"[2-5]\d\d(?:[ -]|\Z)")
 _ENHANCED = re.compile(r"([245]\.\d{1,3}\.\d{1,3})(?:\s+|\Z)")
 _ADDRESS = re.compile(r"<?[^\s<>]+@[^\s<>]+>?")
 _LONGEST_TEXT = 300
@@ -48,7 +49,7 @@ def take_reply(buffer: bytearray) -> Reply | None:
     while (end := buffer.find(b"\n", place)) >= 0:
         line = bytes(buffer[place:end]).rstrip(b"\r")
         place = end + 1
-        if not line[:3].isdigit() or line[3:4] not in {b"", b" ", b"-"} or (lines and line[:3] != code):
+        if not _BEGINS_LINE.match(line) or (lines and line[:3] != code):
             raise NonsenseError("a line without a reply code")
         code = line[:3]
         lines.append(line[4:].decode("utf-8", "replace"))

@@ -4,8 +4,8 @@ from noroshi.domain.outcomes import Outcome, Rejected, Sent
 from noroshi.flow.send.email.smtp.bundle import Bundle
 from noroshi.flow.send.email.smtp.outcomes import ReplyJudge, Stage, is_account_wide
 from noroshi.flow.send.email.smtp.payload import Letter
-from noroshi.flow.send.email.smtp.replies import CLOSING, GO_AHEAD
-from noroshi.flow.send.email.smtp.wire import Wire
+from noroshi.flow.send.email.smtp.replies import CLOSING, GO_AHEAD, Reply
+from noroshi.flow.send.email.smtp.wire import BrokenError, Wire
 
 _RESET = b"RSET\r\n"
 _EMPTY_CONTENT = b".\r\n"
@@ -112,9 +112,9 @@ class Session:
             code = reply.code
             is_yes = code == GO_AHEAD if stage is Stage.DATA else reply.is_positive
             if not is_yes and refusal is None:
-                refusal = self._judge.refusal(reply, stage)
+                refusal = self._refusal(reply, stage)
             if code == CLOSING:
-                raise GoodbyeError(refusal or self._judge.refusal(reply, stage))
+                raise GoodbyeError(refusal or self._refusal(reply, stage))
         if refusal is not None and code == GO_AHEAD:  # it wants content for nobody: RFC 2920 3.1
             await self._wire.ask(_EMPTY_CONTENT)
         return refusal
@@ -125,10 +125,15 @@ class Session:
             self._judge.took()
             self._settle(letter, Sent(letter.message_id), bundle)
             return
-        outcome = self._judge.refusal(reply, Stage.CONTENT)
+        outcome = self._refusal(reply, Stage.CONTENT)
         self._settle(letter, outcome, bundle)
         if reply.code == CLOSING:
             raise GoodbyeError(outcome)
+
+    def _refusal(self, reply: Reply, stage: Stage) -> Outcome:
+        if reply.code < 400:
+            raise BrokenError("an answer to another question")
+        return self._judge.refusal(reply, stage)
 
     def _settle(self, letter: Letter, outcome: Outcome, bundle: Bundle) -> None:
         self.finished += 1
