@@ -163,6 +163,14 @@ def test_a_mail_without_html_is_plain_text() -> None:  # N1.4
     assert message.get_content_type() == "text/plain" and not message.is_multipart()
 
 
+def test_a_text_is_encoded_once_for_letters_in_a_row_and_never_mistaken_for_another() -> None:
+    head = Letterhead(SENDER, None, NOW)
+    texts = ["one", "one", "two", "花", "one", ""]
+    letters = [head.letter(n, an_attempt(n, Content(text))) for n, text in enumerate(texts)]
+    messages = [message_from_bytes(unstuffed(one), policy=policy.default) for one in letters if isinstance(one, Letter)]
+    assert [message.get_content().strip() for message in messages] == texts
+
+
 def test_the_text_body_of_the_template_goes_before_its_body() -> None:  # N1.4
     content = Content("short", metadata={"text_body": "long", "html_body": "<p>rich</p>"})
     plain, _ = parsed(an_attempt(content=content)).iter_parts()

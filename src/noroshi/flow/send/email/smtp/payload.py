@@ -28,6 +28,7 @@ _NOT_ASCII = bytes(range(0x80, 0x100))
 _BOUNDARY = b"=_noroshi"
 """Cannot occur in a part: `=_` is neither base64 nor quoted-printable, and text that holds it is not sent as it is."""
 
+_PART = b"Content-Type: text/%b; charset=utf-8\r\nContent-Transfer-Encoding: %b\r\n\r\n%b"
 _ALTERNATIVES = b'Content-Type: multipart/alternative; boundary="' + _BOUNDARY + b'"\r\n\r\n--' + _BOUNDARY + b"\r\n"
 _NEXT = b"\r\n--" + _BOUNDARY + b"\r\n"
 _LAST = b"\r\n--" + _BOUNDARY + b"--"
@@ -62,6 +63,7 @@ class Letterhead:
             + b"MIME-Version: 1.0\r\nAuto-Submitted: auto-generated\r\n"
         )
         self._tags: dict[tuple[BatchId, str], bytes] = {}
+        self._parts: dict[bytes, tuple[str, bytes]] = {}
 
     def letter(self, place: int, attempt: Attempt) -> Letter | Rejected:
         address = read_address(attempt.address)
@@ -79,7 +81,7 @@ class Letterhead:
             )
         except UnsafeHeaderError as error:
             return Rejected(BAD_HEADER, str(error))
-        whole = b"".join((*head, _body(content))).replace(b"\r\n.", b"\r\n..")
+        whole = b"".join((*head, self._body(content))).replace(b"\r\n.", b"\r\n..")
         return Letter(place, message_id, address.text.encode(), whole + _END_OF_CONTENT, address.needs_utf8)
 
     def _message_id(self, key: DeliveryKey) -> str:
@@ -105,27 +107,29 @@ class Letterhead:
             raise UnsafeHeaderError("Reply-To is neither `address` nor `Name <address>`")
         return mailbox_header("Reply-To", mailbox)
 
+    def _body(self, content: Content) -> bytes:
+        """The template's `body` (or `metadata.text_body`) is the plain part, `metadata.html_body` the HTML beside it;
+        the plain part of a mail that has none is drawn from the HTML."""
+        html = content.metadata.get("html_body")
+        text = str(content.metadata.get("text_body") or content.body)
+        if not isinstance(html, str) or not html.strip():
+            return self._part(b"plain", text)
+        if not text.strip():
+            text = text_of(html)
+        return b"".join((_ALTERNATIVES, self._part(b"plain", text), _NEXT, self._part(b"html", html), _LAST))
+
+    def _part(self, kind: bytes, text: str) -> bytes:
+        """Made once for letters in a row that have the same text."""
+        last, part = self._parts.get(kind, ("", b""))
+        if not part or last != text:
+            part = _PART % (kind, *_encode(text))
+            self._parts[kind] = text, part
+        return part
+
 
 def _subject(content: Content) -> bytes:
     subject = content.subject or content.title
     return text_header("Subject", subject) if subject else b""
-
-
-def _body(content: Content) -> bytes:
-    """The template's `body` (or `metadata.text_body`) is the plain part, `metadata.html_body` the HTML beside it; the
-    plain part of a mail that has none is drawn from the HTML."""
-    html = content.metadata.get("html_body")
-    text = content.metadata.get("text_body") or content.body
-    if not isinstance(html, str) or not html.strip():
-        return _part(b"plain", str(text))
-    if not str(text).strip():
-        text = text_of(html)
-    return b"".join((_ALTERNATIVES, _part(b"plain", str(text)), _NEXT, _part(b"html", html), _LAST))
-
-
-def _part(kind: bytes, text: str) -> bytes:
-    encoding, lines = _encode(text)
-    return (b"Content-Type: text/%b; charset=utf-8\r\nContent-Transfer-Encoding: %b\r\n\r\n" % (kind, encoding)) + lines
 
 
 def _encode(text: str) -> tuple[bytes, bytes]:
