@@ -3,7 +3,7 @@
 import re
 import time
 from email import message_from_bytes, policy
-from email.message import EmailMessage
+from email.message import EmailMessage, Message
 from pathlib import Path
 
 import pytest
@@ -43,6 +43,12 @@ def parsed(attempt: Attempt) -> EmailMessage:
     return message_from_bytes(unstuffed(letter(attempt)), policy=policy.default)
 
 
+def decoded(part: Message) -> str:
+    content = part.get_payload(decode=True)
+    assert isinstance(content, bytes)
+    return content.decode()
+
+
 def shown(text: str) -> list[str]:
     """The lines of a text, whatever ends them."""
     return re.split("\r\n|\r|\n", text.rstrip("\r\n"))
@@ -70,8 +76,8 @@ def test_any_name_is_read_back_as_it_was(name: str) -> None:
 def test_any_body_is_read_back_as_it_was_but_for_its_line_ends(text: str, html: str) -> None:
     message = parsed(an_attempt(content=Content(f"a{text}", metadata={"html_body": f"<p>{html}</p>"})))
     plain, rich = message.iter_parts()
-    assert shown(plain.get_payload(decode=True).decode()) == shown(f"a{text}")
-    assert shown(rich.get_payload(decode=True).decode()) == shown(f"<p>{html}</p>")
+    assert shown(decoded(plain)) == shown(f"a{text}")
+    assert shown(decoded(rich)) == shown(f"<p>{html}</p>")
 
 
 @given(any_text | ascii_text, safe_line, safe_line)
@@ -98,7 +104,7 @@ async def test_nothing_is_smuggled_past_the_end_of_the_content(text: str) -> Non
         outcomes = await channel.send(attempts)
     assert [type(outcome) for outcome in outcomes] == [Sent, Sent]
     assert [taken.recipients for taken in room.taken] == [["person-1@example.com"], ["person-2@example.com"]]
-    assert shown(room.taken[0].message.get_payload(decode=True).decode()) == shown(f"before{text}after")
+    assert shown(decoded(room.taken[0].message)) == shown(f"before{text}after")
 
 
 INJECTIONS = [

@@ -5,6 +5,7 @@ from collections import Counter
 from datetime import UTC, datetime, timedelta
 from email.utils import parsedate_to_datetime
 from pathlib import Path
+from typing import Any
 
 import pytest
 from dispatch_cast import NOW, HandClock
@@ -73,7 +74,7 @@ async def test_starttls_and_both_ways_to_log_in(tmp_path: Path) -> None:
     ca, context = certificate(tmp_path, "127.0.0.1")
     url = "smtp://hanako%40shop:p%3Ass%2Fw%C3%B6rd@127.0.0.1?starttls=required"
     for left_out in ([], ["PLAIN"]):
-        how = {
+        how: dict[str, Any] = {
             "tls_context": context,
             "require_starttls": True,
             "auth_required": True,
@@ -102,7 +103,7 @@ async def test_a_certificate_for_another_name_stops_the_account_before_anything_
 ) -> None:
     ca, context = certificate(tmp_path, "other.example")
     at_once = context if url.startswith("smtps") else None
-    how = {} if at_once else {"tls_context": context}
+    how: dict[str, Any] = {} if at_once else {"tls_context": context}
     async with mailroom(tls_at_once=at_once, **how) as (room, port), channel_to(port, url, ca=str(ca)) as channel:
         [outcome] = await channel.send([an_attempt()])
     assert isinstance(outcome, Misconfigured) and outcome.code == "TLS_CERTIFICATE"
@@ -111,7 +112,7 @@ async def test_a_certificate_for_another_name_stops_the_account_before_anything_
 
 async def test_a_wrong_password_stops_the_account_and_is_told_to_nobody(tmp_path: Path) -> None:
     ca, context = certificate(tmp_path, "127.0.0.1")
-    how = {"tls_context": context, "require_starttls": True, "auth_required": True}
+    how: dict[str, Any] = {"tls_context": context, "require_starttls": True, "auth_required": True}
     url = "smtp://hanako%40shop:Sesam-99@127.0.0.1?starttls=required"
     async with mailroom(**how) as (_, port), channel_to(port, url, ca=str(ca)) as channel:
         outcomes = await channel.send([an_attempt(1), an_attempt(2)])
@@ -142,6 +143,7 @@ async def test_addresses_outside_ascii() -> None:
         "a\0@b.example",
         '"a b"@b.example',
         "a@-b.example",
+        "a\ud800@b.example",
     ],
 )
 async def test_what_is_no_plain_address_is_rejected_and_nothing_is_said(address: str) -> None:
