@@ -1,6 +1,7 @@
 """Settings in, a whole Noroshi out: the only place that knows settings, flow, storage and machine together."""
 
 import fcntl
+import gc
 import os
 from collections.abc import AsyncIterator, Callable, Sequence
 from contextlib import asynccontextmanager
@@ -25,6 +26,7 @@ from noroshi.flow.send.catcher.channel import Catcher
 from noroshi.flow.send.parts import Parts
 from noroshi.flow.send.registry import RegistryError, Roll, call_roll
 from noroshi.flow.way import Way, WayParts
+from noroshi.keeper.process import Keeper, KeptStore, Order, fork_keeper
 from noroshi.machine import logs
 from noroshi.machine.ballast import LOOK_AGAIN_AFTER, Ballast
 from noroshi.machine.clock import SystemClock
@@ -40,6 +42,7 @@ from noroshi.ports.dice import Dice
 from noroshi.ports.meter import Meter
 from noroshi.ports.renderer import Renderer
 from noroshi.ports.sealer import Sealer
+from noroshi.ports.store import StorePorts
 from noroshi.settings import Settings
 from noroshi.storage.errors import NewerSchemaError, UnreachableError, UnsafeStoreError
 from noroshi.storage.sqlite.connection import migrate, open_connection
@@ -118,7 +121,7 @@ class Noroshi:
         self,
         *,
         machine: Machine,
-        store: Store,
+        store: StorePorts,
         way: Way,
         categories: Categories,
         roll: Roll,
@@ -234,12 +237,29 @@ def set_up_logs(level: str, form: str) -> None:
     logs.set_up_logs(level, form)
 
 
-def open_noroshi(settings: Settings, *, is_dev: bool, on_broken: Callable[[], None]) -> Noroshi:
-    """Everything joined, nothing started. Raises DataLockedError if another process serves the file."""
-    return (_open_on_postgres if settings.is_on_postgres else _open_on_sqlite)(settings, is_dev, on_broken)
+def begin_keeper(settings: Settings) -> Keeper | None:
+    """Called before anything is opened or started: on SQLite a server has its store in a process of its own."""
+    gc.collect()
+    gc.freeze()
+    return None if settings.is_on_postgres else fork_keeper()
 
 
-def _open_on_sqlite(settings: Settings, is_dev: bool, on_broken: Callable[[], None]) -> Noroshi:  # noqa: FBT001
+def open_noroshi(
+    settings: Settings, *, is_dev: bool, on_broken: Callable[[], None], keeper: Keeper | None = None
+) -> Noroshi:
+    """Everything joined, nothing started. Raises DataLockedError if another process serves the file. Without a keeper
+    the store on SQLite is in this process."""
+    if settings.is_on_postgres:
+        return _open_on_postgres(settings, is_dev)
+    return _open_on_sqlite(settings, is_dev, on_broken, keeper)
+
+
+def _open_on_sqlite(
+    settings: Settings,
+    is_dev: bool,  # noqa: FBT001
+    on_broken: Callable[[], None],
+    keeper: Keeper | None,
+) -> Noroshi:
     lock = DataLock(settings.data)
     clock = SystemClock()
     ballast = Ballast(settings.store_path.parent, clock)
@@ -249,20 +269,35 @@ def _open_on_sqlite(settings: Settings, is_dev: bool, on_broken: Callable[[], No
         noroshi.is_broken = True
         on_broken()
 
-    store = open_store(
-        str(settings.store_path),
-        sealer=machine.sealer,
-        clock=machine.clock,
-        meter=machine.meter,
-        crash_points=machine.crash_points,
-        on_broken=broken,
-        on_full=ballast.let_go,
-    )
+    store: StorePorts
+    if keeper is not None:
+        order = _order(settings, machine.secrets)
+        store = KeptStore(keeper, order, meter=machine.meter, on_broken=broken, on_full=ballast.let_go)
+    else:
+        store = open_store(
+            str(settings.store_path),
+            sealer=machine.sealer,
+            clock=machine.clock,
+            meter=machine.meter,
+            crash_points=machine.crash_points,
+            on_broken=broken,
+            on_full=ballast.let_go,
+        )
     noroshi = join(settings, machine, store, lock, is_dev=is_dev)
     return noroshi
 
 
-def _open_on_postgres(settings: Settings, is_dev: bool, _on_broken: Callable[[], None]) -> Noroshi:  # noqa: FBT001
+def _order(settings: Settings, secrets: Secrets) -> Order:
+    return Order(
+        path=str(settings.store_path),
+        folder=str(settings.data),
+        masters=dict(secrets.masters),
+        blind_index=secrets.blind_index,
+        crash_at=settings.crash_at,
+    )
+
+
+def _open_on_postgres(settings: Settings, is_dev: bool) -> Noroshi:  # noqa: FBT001
     machine = _machine(settings, SystemClock(), None)
     return join(settings, machine, _postgres(settings, machine.sealer, machine.meter), None, is_dev=is_dev)
 
@@ -295,7 +330,7 @@ def _postgres(settings: Settings, sealer: Sealer, meter: Meter) -> Store:
     return store
 
 
-def join(settings: Settings, machine: Machine, store: Store, lock: DataLock | None, *, is_dev: bool) -> Noroshi:
+def join(settings: Settings, machine: Machine, store: StorePorts, lock: DataLock | None, *, is_dev: bool) -> Noroshi:
     """The flow over a store and a machine, whatever these are."""
     values = {**settings.values, "NOROSHI_CATCHER": "on" if is_dev or settings.catcher else "off"}
     roll = call_roll(Parts(clock=machine.clock, dice=machine.dice, caught=store.caught, values=values))
@@ -368,7 +403,7 @@ async def opened_back(settings: Settings) -> AsyncIterator[Back]:
 
 
 async def mint_key(
-    store: Store,
+    store: StorePorts,
     minting: Minting,
     name: str,
     scopes: Sequence[KeyScope],

@@ -13,6 +13,7 @@ PARTS = {
     "ports": {"domain"},
     "machine": {"domain", "ports"},
     "storage": {"domain", "ports"},
+    "keeper": {"domain", "ports", "machine", "storage"},
     "insight": {"domain", "ports"},
     "sources": {"domain", "ports"},
     "reservations": {"domain", "ports"},
@@ -21,7 +22,7 @@ PARTS = {
     "flow.way": {"domain", "ports", "flow"},
     "settings": {"domain", "flow", "storage", "machine", "reservations", "crawler"},
     "bootstrap": {"domain", "ports", "machine", "storage", "flow", "insight", "sources", "reservations", "crawler"}
-    | {"settings", "flow.way"},
+    | {"settings", "flow.way", "keeper"},
     "client": {"domain", "settings", "bootstrap"},
     "entrypoints": {"client", "bootstrap", "domain", "ports", "settings", "entrypoints"},
 }

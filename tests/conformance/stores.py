@@ -1,28 +1,24 @@
 """The stores under test: a name, a folder and a clock in, an open store out."""
 
+import asyncio
 import os
+import socket
 from collections.abc import Callable
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
-from typing import Protocol
+from typing import Any
 
 from noroshi.domain.instants import Instant, at, plus
+from noroshi.keeper.answering import Answering, Told
+from noroshi.keeper.line import CLOSE, OPEN, Line, Notice, RemotePorts
+from noroshi.keeper.methods import Method
 from noroshi.machine.crash_points import NoCrashPoints
 from noroshi.machine.meter import NullMeter
 from noroshi.machine.sealing import AesSealer
-from noroshi.ports.accounts import Accounts
-from noroshi.ports.batches import Batches
-from noroshi.ports.caught import Caught
 from noroshi.ports.clock import Clock
-from noroshi.ports.dead_letters import DeadLetters
-from noroshi.ports.devices import Devices
-from noroshi.ports.history import History
-from noroshi.ports.keys import Keys
-from noroshi.ports.pauses import Pauses
-from noroshi.ports.people import People
-from noroshi.ports.queue import Queue
+from noroshi.ports.meter import Meter
 from noroshi.ports.sealer import Sealer
-from noroshi.ports.templates import Templates
+from noroshi.ports.store import StorePorts
 from noroshi.storage.postgres.store import PostgresStore
 from noroshi.storage.sqlite.connection import open_connection
 from noroshi.storage.sqlite.store import open_inline_store, open_store
@@ -50,34 +46,8 @@ class HandClock:
         raise NotImplementedError("a store never waits by the clock")
 
 
-class Store(Protocol):
-    """Every port that a store implements."""
-
-    @property
-    def accounts(self) -> Accounts: ...
-    @property
-    def batches(self) -> Batches: ...
-    @property
-    def caught(self) -> Caught: ...
-    @property
-    def dead_letters(self) -> DeadLetters: ...
-    @property
-    def devices(self) -> Devices: ...
-    @property
-    def history(self) -> History: ...
-    @property
-    def keys(self) -> Keys: ...
-    @property
-    def pauses(self) -> Pauses: ...
-    @property
-    def people(self) -> People: ...
-    @property
-    def queue(self) -> Queue: ...
-    @property
-    def templates(self) -> Templates: ...
-
-    async def start(self) -> None: ...
-    async def stop(self) -> None: ...
+Store = StorePorts
+"""Every port that a store implements."""
 
 
 def a_sealer() -> Sealer:
@@ -100,6 +70,43 @@ def _sqlite_with_threads(folder: Path, clock: Clock) -> Store:
     )
 
 
+class OverALine(RemotePorts):
+    """A store behind a keeper's line whose two ends are in one loop, so that both have the test's clock."""
+
+    def __init__(self, store: Callable[[], Store]) -> None:
+        super().__init__(self._ask)
+        self._open = store
+
+    async def _ask(self, topic: int, value: object, method: Method | None = None) -> Any:
+        return await self._line.ask(topic, value, method)
+
+    async def start(self) -> int:
+        loop, (ours, theirs) = asyncio.get_running_loop(), socket.socketpair()
+        _, self._line = await loop.create_unix_connection(lambda: Line(NullMeter(), _noted, _lost), sock=ours)
+        await loop.create_unix_connection(lambda: Answering(self._opened), sock=theirs)
+        schema: int = await self._ask(OPEN, None)
+        return schema
+
+    def _opened(self, _order: bytes, _meter: Meter, _told: Told) -> Store:
+        return self._open()
+
+    async def stop(self) -> None:
+        await self._ask(CLOSE, None)
+        await self._line.closed
+
+
+def _noted(notice: Notice) -> None:
+    raise AssertionError(notice)
+
+
+def _lost() -> None:
+    """At the end."""
+
+
+def _sqlite_keeper(folder: Path, clock: Clock) -> Store:
+    return OverALine(lambda: _sqlite_with_threads(folder, clock))
+
+
 def _sqlite_inline(_folder: Path, clock: Clock) -> Store:
     return open_inline_store(
         open_connection(":memory:"), sealer=a_sealer(), clock=clock, meter=NullMeter(), crash_points=NoCrashPoints()
@@ -119,6 +126,7 @@ def _postgres(_folder: Path, clock: Clock) -> Store:
 STORES: dict[str, Callable[[Path, Clock], Store]] = {
     "sqlite-threads": _sqlite_with_threads,
     "sqlite-inline": _sqlite_inline,
+    "sqlite-keeper": _sqlite_keeper,
     "postgres": _postgres,
 }
 """A new store is one line here; then it has to pass everything in this folder."""

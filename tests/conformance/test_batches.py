@@ -2,11 +2,12 @@
 
 from collections import Counter
 from datetime import timedelta
+from functools import partial
 
 import pytest
 
 from noroshi.domain.addressing import SliceChanges, SliceFacts
-from noroshi.domain.batches import Earlier, Rejection
+from noroshi.domain.batches import Earlier, Progress, Rejection
 from noroshi.domain.ids import new_batch_id
 from noroshi.domain.instants import plus
 from noroshi.domain.people import Preferences, QuietHours
@@ -26,6 +27,14 @@ from tests.conformance.ground import (
 DAY = timedelta(days=1)
 ASLEEP = Preferences(quiet_hours=QuietHours(enabled=True, start="17:00", end="19:00"))
 """Left alone from 17:00 to 19:00 Tokyo time: the tests begin at 18:00."""
+
+
+def fail(_facts: SliceFacts) -> SliceChanges:
+    raise LookupError("told to")
+
+
+def answer(words: str, so_far: Progress) -> bytes:
+    return f"{words} {so_far.undecided}".encode()
 
 
 @pytest.fixture(autouse=True)
@@ -78,9 +87,6 @@ async def test_people_named_again_are_rejected_as_repeated(ground: Ground) -> No
 
 
 async def test_a_decision_that_fails_keeps_nothing_and_leaves_the_key_free(ground: Ground) -> None:  # N4.2, W13
-    def fail(_facts: SliceFacts) -> SliceChanges:
-        raise LookupError("told to")
-
     lost = ground.batch("hanako", key="order-1")
     with pytest.raises(LookupError, match="told to"):
         await ground.store.batches.keep([lost], 500, fail)
@@ -93,10 +99,10 @@ async def test_the_first_answer_is_remembered_while_something_is_undecided(groun
     new = ground.batch("stranger-1", "stranger-2")
     await ground.keep(new, room=1)
     batch_id = new.head.batch_id
-    first = await batches.remember_answer(HERE, batch_id, lambda so_far: f"first {so_far.undecided}".encode())
+    first = await batches.remember_answer(HERE, batch_id, partial(answer, "first"))
     assert first == b"first 1"
     await ground.keep()
-    assert await batches.remember_answer(HERE, batch_id, lambda so_far: b"second") == first
+    assert await batches.remember_answer(HERE, batch_id, partial(answer, "second")) == first
     view = await batches.find(HERE, batch_id)
     assert view is not None
     assert view.answer == first
@@ -196,9 +202,6 @@ async def test_a_large_batch_is_decided_slice_by_slice_and_its_cursor_moves_with
 
 
 async def test_a_slice_that_fails_is_decided_again_from_the_cursor(ground: Ground) -> None:  # N4.1
-    def fail(_facts: SliceFacts) -> SliceChanges:
-        raise LookupError("told to")
-
     people = await ground.crowd(20)
     new = ground.batch(*(p.user_id for p in people))
     await ground.keep(new, room=10)
@@ -322,7 +325,7 @@ async def test_a_hold_of_someone_erased_meanwhile_ends_as_unknown_user(ground: G
 
 async def test_another_tenants_batch_is_not_found(ground: Ground) -> None:
     batch_id = await ground.accept(HANAKO)
-    await ground.store.batches.remember_answer(ELSEWHERE, batch_id, lambda _progress: b"{}")
+    await ground.store.batches.remember_answer(ELSEWHERE, batch_id, partial(answer, "any"))
     assert await ground.store.batches.find(ELSEWHERE, batch_id) is None
     assert await ground.store.batches.counts(ELSEWHERE, batch_id) is None
     assert await ground.store.batches.rejections(ELSEWHERE, batch_id, -1, 10) == []

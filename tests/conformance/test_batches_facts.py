@@ -29,16 +29,18 @@ async def people_and_a_template(ground: Ground) -> None:
     await ground.write("welcome", "email", "push")
 
 
+SEEN: list[SliceFacts] = []
+
+
+def look(facts: SliceFacts) -> SliceChanges:
+    SEEN.append(facts)
+    return decide(facts)
+
+
 async def facts_of(ground: Ground, *user_ids: str, **words: Unpack[BatchWords]) -> SliceFacts:
     """What the decision of a batch for these people is given."""
-    seen: list[SliceFacts] = []
-
-    def look(facts: SliceFacts) -> SliceChanges:
-        seen.append(facts)
-        return decide(facts)
-
     await ground.store.batches.keep([ground.batch(*user_ids, **words)], 500, look)
-    return seen[0]
+    return SEEN.pop()
 
 
 async def test_the_facts_name_every_known_person_with_wishes_and_endpoints(ground: Ground) -> None:

@@ -1,6 +1,7 @@
 """Errors a caller meets: each has a stable code, a status and what to do about it."""
 
 from datetime import timedelta
+from functools import partial
 from typing import Any
 
 from msgspec import Struct
@@ -83,3 +84,8 @@ class ProblemError(Exception):
         self.retry_after = retry_after
         self.extra = extra or {}
         self.headers = headers or {}
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        """It crosses from one process to another whole."""
+        named = {"field": self.field, "retry_after": self.retry_after, "extra": self.extra, "headers": self.headers}
+        return partial(ProblemError, **named), (self.kind.code, self.detail)

@@ -17,7 +17,7 @@ import uvicorn
 import uvloop
 
 from noroshi import __version__
-from noroshi.bootstrap import Noroshi, open_noroshi, set_up_logs
+from noroshi.bootstrap import Keeper, Noroshi, begin_keeper, open_noroshi, set_up_logs
 from noroshi.entrypoints.api.app import build_app
 from noroshi.entrypoints.cli.demonstration import print_demonstration, seed_demonstration
 from noroshi.settings import Settings, SettingsError
@@ -56,17 +56,18 @@ def serve(settings: Settings, *, is_dev: bool) -> int:
         )
     set_up_logs(settings.log_level, settings.log_format)
     _allow_many_connections()
+    keeper = begin_keeper(settings)
     with _taken_port(settings) as listener, asyncio.Runner(loop_factory=uvloop.new_event_loop) as runner:
-        return runner.run(_serve(settings, listener, is_dev=is_dev))
+        return runner.run(_serve(settings, listener, keeper, is_dev=is_dev))
 
 
-async def _serve(settings: Settings, listener: socket.socket, *, is_dev: bool) -> int:
+async def _serve(settings: Settings, listener: socket.socket, keeper: Keeper | None, *, is_dev: bool) -> int:
     server: _Server
 
     def on_broken() -> None:
         server.stop_broken()
 
-    noroshi = open_noroshi(settings, is_dev=is_dev, on_broken=on_broken)
+    noroshi = open_noroshi(settings, is_dev=is_dev, on_broken=on_broken, keeper=keeper)
     announce = partial(_announce, settings, noroshi, listener.getsockname()[1], is_dev=is_dev)
     server = _Server(_uvicorn_config(settings, noroshi), announce)
     for number in (signal.SIGINT, signal.SIGTERM):

@@ -1,5 +1,7 @@
 """A caller's request in, the answer out: prepared, kept, decided, or the problem that stands in its way."""
 
+from functools import partial
+
 import msgspec
 
 from noroshi.domain.batches import Earlier, Progress, Rejection
@@ -54,9 +56,7 @@ class AcceptDesk:
         """The answer to the first call and to all that repeat it. One that further decisions would change is kept by
         whoever gives it first: a call that races the first, or comes after a crash, must hear the same."""
         if progress.undecided and not progress.is_scheduled:
-            kept = await self._batches.remember_answer(
-                tenant, batch_id, lambda so_far: _encode_answer(_answer(batch_id, so_far))
-            )
+            kept = await self._batches.remember_answer(tenant, batch_id, partial(_encoded, batch_id))
             if kept is not None:
                 return _decode_answer(kept)
         return _answer(batch_id, progress)
@@ -108,6 +108,10 @@ class AcceptDesk:
         """Also after a crash in the middle of a withdrawal."""
         while await self._batches.cancel_page(CANCEL_PAGE):
             pass
+
+
+def _encoded(batch_id: BatchId, progress: Progress) -> bytes:
+    return _encode_answer(_answer(batch_id, progress))
 
 
 def _answer(batch_id: BatchId, progress: Progress) -> AcceptedAnswer:

@@ -1,0 +1,1 @@
+"""The keeper: the store in a process of its own, so that deciding and answering never share one interpreter."""
