@@ -189,7 +189,7 @@ async def test_a_server_whose_disk_fails_promises_nothing_more_and_ends(tmp_path
         posting = asyncio.create_task(load.run(seconds=60))
         while len(accepted(load)) < BEFORE_THE_FAULT:
             await asyncio.sleep(0.01)
-        await asyncio.to_thread(fault.strike, noroshi.pid)
+        await asyncio.to_thread(fault.strike, noroshi.keeper_pid)
         struck_at = time.time_ns() // 1000
         code = await asyncio.to_thread(noroshi.wait, ENDS_WITHIN)
         answers = accepted(load)

@@ -1,7 +1,6 @@
 """Errors a caller meets: each has a stable code, a status and what to do about it."""
 
 from datetime import timedelta
-from functools import partial
 from typing import Any
 
 from msgspec import Struct
@@ -87,5 +86,9 @@ class ProblemError(Exception):
 
     def __reduce__(self) -> tuple[Any, ...]:
         """It crosses from one process to another whole."""
-        named = {"field": self.field, "retry_after": self.retry_after, "extra": self.extra, "headers": self.headers}
-        return partial(ProblemError, **named), (self.kind.code, self.detail)
+        return _revived, (self.kind.code, self.detail, self.field, self.retry_after, self.extra, self.headers)
+
+
+def _revived(code: str, detail: str, *more: Any) -> ProblemError:
+    field, retry_after, extra, headers = more
+    return ProblemError(code, detail, field=field, retry_after=retry_after, extra=extra, headers=headers)

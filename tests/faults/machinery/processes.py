@@ -58,6 +58,13 @@ class ServedNoroshi:
         return self._running().pid
 
     @property
+    def keeper_pid(self) -> int:
+        """The process that has the store: a fork, so it goes by the same command."""
+        command = _command_of(self.pid)
+        (keeper,) = (child for child in children_of(self.pid) if _command_of(child) == command)
+        return keeper
+
+    @property
     def is_running(self) -> bool:
         """Started, and its end not yet waited for."""
         return self._child is not None
@@ -170,6 +177,15 @@ class ServedNoroshi:
 def _end_of(pid: int) -> os.waitid_result | None:
     """How a child ended, without reaping it; None while it lives."""
     return os.waitid(os.P_PID, pid, os.WEXITED | os.WNOWAIT | os.WNOHANG)
+
+
+def children_of(pid: int) -> list[int]:
+    tasks = Path(f"/proc/{pid}/task").iterdir()
+    return [int(child) for task in tasks for child in (task / "children").read_text().split()]
+
+
+def _command_of(pid: int) -> bytes:
+    return Path(f"/proc/{pid}/cmdline").read_bytes()
 
 
 def free_port() -> int:

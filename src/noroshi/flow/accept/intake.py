@@ -27,6 +27,7 @@ _TURN_SECONDS = 0.018
 """What a turn should take: the store must never be held longer than 25 ms."""
 
 _NEW_BATCHES_A_TURN = 256
+_TURNS_AT_ONCE = 2
 
 _POLL = timedelta(seconds=1)
 
@@ -34,14 +35,24 @@ _log = structlog.get_logger(__name__)
 
 
 class _Waiting:
-    """A call that waits for its batch: kept first, then decided."""
+    """A call that waits for its batch. `kept` is answered with the decision if that was made at once; else `decided`
+    is made and answered later."""
 
     __slots__ = ("batch", "decided", "kept")
 
     def __init__(self, batch: NewBatch, loop: asyncio.AbstractEventLoop) -> None:
         self.batch = batch
-        self.kept: asyncio.Future[Earlier | None] = loop.create_future()
-        self.decided: asyncio.Future[Progress] = loop.create_future()
+        self.kept: asyncio.Future[Earlier | Progress | None] = loop.create_future()
+        self.decided: asyncio.Future[Progress] | None = None
+
+    def begin_waiting(self) -> None:
+        """It is kept, but not decided."""
+        self.decided = self.kept.get_loop().create_future()
+        self.keep(None)
+
+    def keep(self, result: Earlier | Progress | None) -> None:
+        if not self.kept.done():
+            self.kept.set_result(result)
 
 
 class Intake:
@@ -70,21 +81,25 @@ class Intake:
         self._max_unfinished = max_unfinished
         self._arrived: deque[_Waiting] = deque()
         self._undecided: dict[BatchId, tuple[_Waiting, Progress]] = {}
-        self._wake = asyncio.Event()
+        self._moved = asyncio.Event()
+        self._is_wanted = False
         self._next_due_at: Instant | None = None
         self._slice = LARGEST_SLICE // 2
+        self._turns: set[asyncio.Task[None]] = set()
+        self._under_way = 0
+        self._last_end = 0.0
         self._is_stopping = False
         self._loop_task: asyncio.Task[None] | None = None
         self.unfinished = 0
 
     async def start(self) -> None:
-        self._wake.set()  # what a crash left undecided is due at once
+        self.wake()  # what a crash left undecided is due at once
         self._loop_task = asyncio.create_task(self._run(), name="intake")
 
     async def stop(self) -> None:
         """Keeps what has arrived, then ends; what is undecided is finished at the next start."""
         self._is_stopping = True
-        self._wake.set()
+        self._moved.set()
         if self._loop_task is not None:
             await self._loop_task
 
@@ -92,18 +107,21 @@ class Intake:
         """Answers once the batch is durable and decided, or undecided after two seconds. With `Earlier` nothing
         was kept; a winner that is being decided here at this moment has then been waited for."""
         waiting = self._enqueue(batch)
-        earlier = await waiting.kept
-        if earlier is None:
+        result = await waiting.kept
+        if isinstance(result, Progress):
+            return None, result
+        if result is None:
             return None, await self._decision(waiting)
-        racing = self._undecided.get(earlier.batch_id)
+        racing = self._undecided.get(result.batch_id)
         if racing is not None:
             await self._decision(racing[0])
-        return earlier, Progress(0)
+        return result, Progress(0)
 
     async def _decision(self, waiting: _Waiting) -> Progress:
         """How far the batch is decided after two seconds at most. The first to give up ends the wait for all who
         race for the key: they must hear the same."""
         decided = waiting.decided
+        assert decided is not None  # noqa: S101 - it is waited for only when it was not decided at once
         if not decided.done():
             timer = asyncio.ensure_future(self._clock.sleep(ANSWER_WAIT))
             either: list[asyncio.Future[Progress] | asyncio.Future[None]] = [decided, timer]
@@ -123,46 +141,72 @@ class Intake:
             raise ProblemError("overloaded", "too many deliveries are unfinished", retry_after=timedelta(seconds=30))
         waiting = _Waiting(batch, asyncio.get_running_loop())
         self._arrived.append(waiting)
-        self._wake.set()
+        self.wake()
         return waiting
 
     def wake(self) -> None:
-        """Something may be due that was not announced."""
-        self._wake.set()
+        """A turn is wanted: something has arrived, or may be due."""
+        self._is_wanted = True
+        self._moved.set()
 
     async def _run(self) -> None:
-        while True:
-            await self._rest()
-            self._wake.clear()
-            if self._is_stopping and not self._arrived:
-                return
-            try:
-                await self._turn()
-            except Exception as error:  # noqa: BLE001 - the loop outlives any one slice; what is due stays due
-                self._meter.count("notification_processing_errors_total", stage="address")
-                _log.error("address_turn_failed", error=type(error).__name__)
-                await self._clock.sleep(_POLL)
-                self._wake.set()
+        while self._arrived or not self._is_stopping:
+            if self._is_wanted and self._is_worth_a_turn():
+                self._is_wanted = False
+                self._begin_turn()
+            else:
+                await self._rest()
+        await asyncio.gather(*self._turns)
 
-    async def _rest(self) -> None:
-        """Until a call arrives, something falls due, or a second has passed (the net under lost wake-ups)."""
-        if self._wake.is_set():
-            return
-        span = _POLL
-        if self._next_due_at is not None:
-            span = min(span, timedelta(microseconds=max(self._next_due_at - self._clock.now(), 0)))
-        timer = asyncio.ensure_future(self._clock.sleep(span))
-        woken = asyncio.ensure_future(self._wake.wait())
-        await asyncio.wait([timer, woken], return_when=asyncio.FIRST_COMPLETED)
-        timer.cancel()
-        woken.cancel()
+    def _is_worth_a_turn(self) -> bool:
+        """While the store is at one turn the next is made ready, so that neither waits for the other; but only of as
+        many calls as are under way, or there would be many small ones."""
+        if not self._turns:
+            return True
+        return len(self._turns) < _TURNS_AT_ONCE and len(self._arrived) >= max(self._under_way, 1)
 
-    async def _turn(self) -> None:
+    def _begin_turn(self) -> None:
         count = min(len(self._arrived), _NEW_BATCHES_A_TURN)
         calls = [self._arrived.popleft() for _ in range(count)]
+        self._under_way += count
+        task = asyncio.create_task(self._see_through(calls))
+        self._turns.add(task)
+
+    async def _see_through(self, calls: list[_Waiting]) -> None:
+        try:
+            has_more = await self._turn(calls)
+        except Exception as error:  # noqa: BLE001 - the loop outlives any one slice; what is due stays due
+            self._meter.count("notification_processing_errors_total", stage="address")
+            _log.error("address_turn_failed", error=type(error).__name__)
+            await self._clock.sleep(_POLL)
+            has_more = True
+        self._under_way -= len(calls)
+        self._turns = {turn for turn in self._turns if turn is not asyncio.current_task()}
+        self._is_wanted = self._is_wanted or has_more
+        self._moved.set()
+
+    async def _rest(self) -> None:
+        """Until a call arrives, a turn ends, something falls due, or a second has passed (the net under lost
+        wake-ups)."""
+        if self._turns or self._moved.is_set():
+            await self._moved.wait()
+        else:
+            span = _POLL
+            if self._next_due_at is not None:
+                span = min(span, timedelta(microseconds=max(self._next_due_at - self._clock.now(), 0)))
+            timer = asyncio.ensure_future(self._clock.sleep(span))
+            moved = asyncio.ensure_future(self._moved.wait())
+            await asyncio.wait([timer, moved], return_when=asyncio.FIRST_COMPLETED)
+            self._is_wanted = self._is_wanted or timer.done()
+            timer.cancel()
+            moved.cancel()
+        self._moved.clear()
+
+    async def _turn(self, calls: list[_Waiting]) -> bool:
+        """Whether another should follow at once."""
         new = [call.batch for call in calls]
         is_urgent = any(batch.head.priority is Priority.CRITICAL for batch in new)
-        started = self._clock.monotonic()
+        began = self._clock.monotonic()
         try:
             turn = await self._batches.keep(new, self._slice, self._decide, is_urgent=is_urgent)
         except Exception as failure:
@@ -171,8 +215,10 @@ class Intake:
                     call.kept.set_exception(failure)
             if not calls:
                 raise
-            return
-        self._size_slice(turn, self._clock.monotonic() - started)
+            return True
+        ended = self._clock.monotonic()
+        self._size_slice(turn, ended - max(began, self._last_end))
+        self._last_end = ended
         self._answer(calls, turn)
         self._count(new, turn)
         if turn.lanes:
@@ -180,8 +226,7 @@ class Intake:
         if turn.dead:
             self._report_dead(turn.dead)
         self._next_due_at = turn.next_due_at
-        if self._arrived or turn.has_more or self._is_stopping:
-            self._wake.set()
+        return bool(self._arrived) or turn.has_more
 
     def _size_slice(self, turn: Turn, seconds: float) -> None:
         """Larger slices while turns are short, smaller ones when they are not: disks and populations differ."""
@@ -191,16 +236,16 @@ class Intake:
 
     def _answer(self, calls: list[_Waiting], turn: Turn) -> None:
         for call, earlier in zip(calls, turn.earlier, strict=True):
-            if not call.kept.done():
-                call.kept.set_result(earlier)
             if earlier is not None:
+                call.keep(earlier)
                 continue
             batch_id = call.batch.head.batch_id
             progress = turn.progress.pop(batch_id)
             if progress.undecided and not call.batch.is_scheduled:
                 self._undecided[batch_id] = (call, progress)
+                call.begin_waiting()
             else:
-                call.decided.set_result(progress)
+                call.keep(progress)
         for batch_id, progress in turn.progress.items():
             self._continue(batch_id, progress)
 
@@ -213,7 +258,7 @@ class Intake:
         so_far.rejections.extend(progress.rejections[: 101 - len(so_far.rejections)])
         if not so_far.undecided:
             del self._undecided[batch_id]
-            if not call.decided.done():
+            if call.decided is not None and not call.decided.done():
                 call.decided.set_result(so_far)
 
     def _count(self, new: list[NewBatch], turn: Turn) -> None:
