@@ -10,7 +10,7 @@ from noroshi.domain.instants import Instant
 from noroshi.domain.priorities import Priority
 
 
-class BatchHead(Struct, frozen=True):
+class BatchHead(Struct, frozen=True, array_like=True):
     """What every notification of the batch shares, apart from its data. `content_hash` is over (template id,
     canonical data), 63 bits; `due_at` is the later of creation and `scheduled_at`."""
 
@@ -28,7 +28,7 @@ class BatchHead(Struct, frozen=True):
     created_by: str
 
 
-class NewBatch(Struct, frozen=True):
+class NewBatch(Struct, frozen=True, array_like=True):
     """A batch about to be kept. `user_ids` are each there once; those named again are in `repeated`.
     `data` is the JSON text of the request's data. A key comes with the fingerprint of the request."""
 
@@ -41,12 +41,12 @@ class NewBatch(Struct, frozen=True):
     is_scheduled: bool = False
 
 
-class Rejection(Struct, frozen=True):
+class Rejection(Struct, frozen=True, array_like=True):
     user_id: str
     code: str
 
 
-class Progress(Struct):
+class Progress(Struct, array_like=True):
     """How far a batch has been decided: accepted + rejected + undecided = total, in recipients."""
 
     total: int
@@ -61,7 +61,7 @@ class Progress(Struct):
         return self.total - self.accepted - self.rejected
 
 
-class Earlier(Struct, frozen=True):
+class Earlier(Struct, frozen=True, array_like=True):
     """The batch that already holds the idempotency key, and whether the request was the same."""
 
     batch_id: BatchId

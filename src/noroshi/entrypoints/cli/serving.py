@@ -17,8 +17,9 @@ import uvicorn
 import uvloop
 
 from noroshi import __version__
-from noroshi.bootstrap import Keeper, Noroshi, begin_keeper, open_noroshi, set_up_logs
+from noroshi.bootstrap import Noroshi, Opening, make_ready, set_up_logs
 from noroshi.entrypoints.api.app import build_app
+from noroshi.entrypoints.api.connections import Connection
 from noroshi.entrypoints.cli.demonstration import print_demonstration, seed_demonstration
 from noroshi.settings import Settings, SettingsError
 
@@ -56,18 +57,18 @@ def serve(settings: Settings, *, is_dev: bool) -> int:
         )
     set_up_logs(settings.log_level, settings.log_format)
     _allow_many_connections()
-    keeper = begin_keeper(settings)
+    open_noroshi = make_ready(settings)
     with _taken_port(settings) as listener, asyncio.Runner(loop_factory=uvloop.new_event_loop) as runner:
-        return runner.run(_serve(settings, listener, keeper, is_dev=is_dev))
+        return runner.run(_serve(settings, listener, open_noroshi, is_dev=is_dev))
 
 
-async def _serve(settings: Settings, listener: socket.socket, keeper: Keeper | None, *, is_dev: bool) -> int:
+async def _serve(settings: Settings, listener: socket.socket, open_noroshi: Opening, *, is_dev: bool) -> int:
     server: _Server
 
     def on_broken() -> None:
         server.stop_broken()
 
-    noroshi = open_noroshi(settings, is_dev=is_dev, on_broken=on_broken, keeper=keeper)
+    noroshi = open_noroshi(is_dev=is_dev, on_broken=on_broken)
     announce = partial(_announce, settings, noroshi, listener.getsockname()[1], is_dev=is_dev)
     server = _Server(_uvicorn_config(settings, noroshi), announce)
     for number in (signal.SIGINT, signal.SIGTERM):
@@ -97,7 +98,7 @@ async def _announce(settings: Settings, noroshi: Noroshi, port: int, *, is_dev: 
 def _uvicorn_config(settings: Settings, noroshi: Noroshi) -> uvicorn.Config:
     return uvicorn.Config(
         build_app(noroshi),
-        http="httptools",
+        http=Connection,
         ws="none",
         lifespan="off",
         log_config=None,

@@ -270,7 +270,8 @@ class Intake:
                 meter.count("notification_rate_limited_total", count, channel=channel)
             elif reason == Reason.TEMPLATE_MISSING:
                 meter.count("notification_template_not_found_total", count, channel=channel)
-        for batch, earlier in zip(new, turn.earlier, strict=True):
-            if earlier is None:
-                meter.count("notification_batches_created_total")
-                meter.observe("notification_batch_size", len(batch.user_ids))
+        kept = [len(batch.user_ids) for batch, earlier in zip(new, turn.earlier, strict=True) if earlier is None]
+        if kept:
+            meter.count("notification_batches_created_total", len(kept))
+        for recipients in kept:
+            meter.observe("notification_batch_size", recipients)
