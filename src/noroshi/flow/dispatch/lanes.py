@@ -26,13 +26,15 @@ _GO = timedelta(0)
 _MICROSECOND = timedelta(microseconds=1)
 _BREATH = timedelta(milliseconds=100)
 _LONGEST_BREATH = timedelta(seconds=10)
+_TAKES_AT_ONCE = 2
 
 _log = structlog.get_logger(__name__)
 
 
 class LaneRunner:
-    """The workers of a lane take turns at claiming (whoever holds the baton) and send side by side. What is
-    known of waiting work is one due time: it comes from announcements, from the last take, and from looks."""
+    """The workers of a lane take turns at claiming (whoever holds a baton) and send side by side. What is known of
+    waiting work is one due time: it comes from announcements, from the last take, and from looks. While there is
+    more than the last take could hold, two claim at once, and what they and others settle shares a commit."""
 
     def __init__(self, lane: Lane, channel: Channel, gate: Gate, kit: Kit) -> None:
         self.lane = lane
@@ -43,10 +45,11 @@ class LaneRunner:
         self._max_batch = channel.max_batch
         self._lease = channel.attempt_timeout + kit.settings.lease_margin
         self._sending = Sending(lane, channel, gate, kit)
-        self._baton = asyncio.Lock()
+        self._batons = asyncio.Semaphore(_TAKES_AT_ONCE)
         self._signal = asyncio.Event()
         self._due_at: Instant | None = None
-        self._is_taking = False
+        self._taking = 0
+        self._has_more = False
         self._yields_until: Instant | None = None
 
     def expect(self, due_at: Instant) -> None:
@@ -61,7 +64,7 @@ class LaneRunner:
 
     def is_busy(self, now: Instant) -> bool:
         """Whether work waits here that may be sent."""
-        has_work = self._is_taking or (self._due_at is not None and self._due_at <= now)
+        has_work = self._taking > 0 or (self._due_at is not None and self._due_at <= now)
         return has_work and not self._kit.stops.stop(self.lane)
 
     async def work(self) -> None:
@@ -98,7 +101,7 @@ class LaneRunner:
         return None
 
     async def _next_flight(self) -> Flight | None:
-        async with self._baton:
+        async with self._batons:
             while not self._kit.closing.is_set():
                 self._signal.clear()
                 wait = self._wait()
@@ -131,7 +134,8 @@ class LaneRunner:
         kit = self._kit
         limit = 1 if permit.is_trial else self._gate.pace.most(self._max_batch)
         # Cleared before the question: what is announced while it is asked counts as new.
-        self._due_at, self._yields_until, self._is_taking = None, None, True
+        self._due_at, self._yields_until = AT_ONCE if self._has_more and not permit.is_trial else None, None
+        self._taking += 1
         asked_at = kit.clock.monotonic()
         try:
             taken = await kit.queue.take(self.lane, limit, self._lease, kit.stops.categories)
@@ -140,7 +144,7 @@ class LaneRunner:
             self.expect(AT_ONCE)
             raise
         finally:
-            self._is_taking = False
+            self._taking -= 1
         self._remember(taken)
         if not taken.claims:
             self._gate.give_back(permit)
@@ -150,6 +154,7 @@ class LaneRunner:
         return flight
 
     def _remember(self, taken: Taken) -> None:
+        self._has_more = taken.has_more and bool(taken.claims)
         if taken.has_more:
             # Due and yet not to be had: look again, but not in a busy loop.
             self.expect(AT_ONCE if taken.claims else plus(self._kit.clock.now(), _BREATH))
