@@ -11,11 +11,13 @@ from noroshi.machine.crash_points import NoCrashPoints
 from noroshi.machine.meter import NullMeter
 from noroshi.machine.sealing import AesSealer
 from noroshi.ports.accounts import Accounts
+from noroshi.ports.announcements import Announcements
 from noroshi.ports.batches import Batches
 from noroshi.ports.caught import Caught
 from noroshi.ports.clock import Clock
 from noroshi.ports.dead_letters import DeadLetters
 from noroshi.ports.devices import Devices
+from noroshi.ports.duties import Duties
 from noroshi.ports.history import History
 from noroshi.ports.keys import Keys
 from noroshi.ports.pauses import Pauses
@@ -64,6 +66,8 @@ class Store(Protocol):
     @property
     def devices(self) -> Devices: ...
     @property
+    def duties(self) -> Duties: ...
+    @property
     def history(self) -> History: ...
     @property
     def keys(self) -> Keys: ...
@@ -76,7 +80,8 @@ class Store(Protocol):
     @property
     def templates(self) -> Templates: ...
 
-    async def start(self) -> None: ...
+    def announcements(self, clock: Clock) -> Announcements: ...
+    async def start(self) -> int: ...
     async def stop(self) -> None: ...
 
 

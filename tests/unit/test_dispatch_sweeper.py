@@ -13,6 +13,7 @@ from noroshi.domain.lanes import Lane
 from noroshi.domain.priorities import Priority
 from noroshi.flow.dispatch.settling import Settler
 from noroshi.flow.dispatch.sweeper import PAGE, Sweeper
+from noroshi.storage.duties import SoleDuties
 
 pytestmark = pytest.mark.asyncio
 
@@ -63,6 +64,7 @@ class Room:
             served=frozenset({("push", "apns")}),
             announce=self._announce,
             paused_categories=frozenset,
+            duties=SoleDuties(),
         )
 
     def _announce(self, lanes: Iterable[Lane]) -> None:

@@ -26,7 +26,7 @@ from noroshi.flow.dispatch.sending import Sending
 from noroshi.flow.dispatch.settings import DispatchSettings
 from noroshi.flow.dispatch.settling import Settler
 from noroshi.machine.clock import SystemClock
-from noroshi.storage.records import StoredAccounts
+from noroshi.storage.accounts import StoredAccounts
 
 VARIABLE = "SWEEP_PLANTS"
 

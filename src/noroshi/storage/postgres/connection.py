@@ -78,10 +78,10 @@ class Pool:
             await self._pool.close()
 
     @asynccontextmanager
-    async def borrow(self) -> AsyncIterator[Connection]:
+    async def borrow(self, within: float = CONNECT_SECONDS) -> AsyncIterator[Connection]:
         if self._pool is None:
             raise asyncpg.InterfaceError("the store has not been started")
-        async with self._pool.acquire(timeout=CONNECT_SECONDS) as connection:
+        async with self._pool.acquire(timeout=within) as connection:
             yield connection
 
 
