@@ -22,14 +22,20 @@ class _Noting(NullMeter):
             self._again[labels["error"]] += int(by)
 
 
+def url_of(store: Store) -> str | None:
+    """Where the database is; None for a file."""
+    return store._url if isinstance(store, PostgresStore) else None
+
+
 @asynccontextmanager
 async def beside(store: Store, clock: Clock, again: Counter[str] | None = None) -> AsyncIterator[Store]:
     """A file is served by one process alone: there the two are one. `again` counts the turns that were taken again."""
-    if not isinstance(store, PostgresStore):
+    url = url_of(store)
+    if url is None:
         yield store
         return
     other = PostgresStore(
-        store._url,
+        url,
         sealer=a_sealer(),
         meter=_Noting(Counter() if again is None else again),
         crash_points=NoCrashPoints(),

@@ -314,6 +314,7 @@ class Stage:
         self.pauses = LeastPauses()
         self.crash_points = RecordedCrashPoints()
         self.channels = channels or (ScriptedChannel(),)
+        self.told = 0
         self.composed = 0
         self.compose_calls = 0
         self.compose_holds: dict[int, asyncio.Event] = {}
@@ -330,7 +331,11 @@ class Stage:
             categories=Categories(),
             settings=settings or DispatchSettings(),
             crash_points=self.crash_points,
+            tell_change=self._tell_change,
         )
+
+    def _tell_change(self) -> None:
+        self.told += 1
 
     @property
     def channel(self) -> ScriptedChannel:

@@ -144,8 +144,8 @@ class LaneRunner:
             self._is_taking = False
         self._remember(taken)
         if not taken.claims:
-            self._hold_back(taken)
             self._gate.give_back(permit)
+            self._hold_back(taken)
             return None
         flight = Flight(taken.claims, self._lease, asked_at, permit, plus(tick_of(kit.clock), taken.wait))
         kit.flights.begin(flight)
