@@ -7,11 +7,8 @@ import asyncio
 import os
 from collections.abc import Sequence
 from datetime import timedelta
-from functools import partial
 from typing import Any
-from unittest.mock import patch
 
-from noroshi import bootstrap
 from noroshi.domain.batches import Earlier, NewBatch, Progress
 from noroshi.domain.deliveries import Attempt, Claim
 from noroshi.domain.instants import Instant, plus
@@ -23,7 +20,6 @@ from noroshi.flow.dispatch.alarms import Judged
 from noroshi.flow.dispatch.flights import Flight
 from noroshi.flow.dispatch.judge import judge
 from noroshi.flow.dispatch.sending import Sending
-from noroshi.flow.dispatch.settings import DispatchSettings
 from noroshi.flow.dispatch.settling import Settler
 from noroshi.machine.clock import SystemClock
 from noroshi.storage.accounts import StoredAccounts
@@ -33,7 +29,6 @@ VARIABLE = "SWEEP_PLANTS"
 _LATE = timedelta(seconds=0.5)
 _MUCH_LATER = timedelta(seconds=2)
 _LONG_AGO = timedelta(days=91)
-_SHORT_MARGIN = timedelta(seconds=1)
 
 _late_work: set[asyncio.Task[Any]] = set()
 
@@ -102,14 +97,8 @@ def lives_long_ago() -> None:
     SystemClock.now = then  # type: ignore[method-assign]
 
 
-def has_short_leases() -> None:
-    """No bug: a lease is renewed after a second instead of thirteen."""
-    patch.object(bootstrap, "DispatchSettings", partial(DispatchSettings, lease_margin=_SHORT_MARGIN)).start()
-
-
 PLANTS = {
-    plant.__name__: plant
-    for plant in (answers_first, settles_first, settles_late, forgets_rests, lives_long_ago, has_short_leases)
+    plant.__name__: plant for plant in (answers_first, settles_first, settles_late, forgets_rests, lives_long_ago)
 }
 
 
