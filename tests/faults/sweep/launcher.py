@@ -8,6 +8,7 @@ import os
 from collections.abc import Sequence
 from datetime import timedelta
 from typing import Any
+from unittest.mock import patch
 
 from noroshi.domain.batches import Earlier, NewBatch, Progress
 from noroshi.domain.deliveries import Attempt, Claim
@@ -16,12 +17,14 @@ from noroshi.domain.outcomes import Sent
 from noroshi.domain.records import Alert
 from noroshi.entrypoints.cli.main import app
 from noroshi.flow.accept.intake import Intake
+from noroshi.flow.dispatch import breaker, gates
 from noroshi.flow.dispatch.alarms import Judged
 from noroshi.flow.dispatch.flights import Flight
 from noroshi.flow.dispatch.judge import judge
 from noroshi.flow.dispatch.sending import Sending
 from noroshi.flow.dispatch.settling import Settler
 from noroshi.machine.clock import SystemClock
+from noroshi.storage import accounts
 from noroshi.storage.accounts import StoredAccounts
 
 VARIABLE = "SWEEP_PLANTS"
@@ -29,6 +32,7 @@ VARIABLE = "SWEEP_PLANTS"
 _LATE = timedelta(seconds=0.5)
 _MUCH_LATER = timedelta(seconds=2)
 _LONG_AGO = timedelta(days=91)
+_SOON_ON_TRIAL = timedelta(seconds=2)
 
 _late_work: set[asyncio.Task[Any]] = set()
 
@@ -97,8 +101,15 @@ def lives_long_ago() -> None:
     SystemClock.now = then  # type: ignore[method-assign]
 
 
+def has_a_short_breaker() -> None:
+    """No bug: an open breaker is on trial after two seconds instead of sixty."""
+    for module in (breaker, gates, accounts):
+        patch.object(module, "OPEN_FOR", _SOON_ON_TRIAL).start()
+
+
 PLANTS = {
-    plant.__name__: plant for plant in (answers_first, settles_first, settles_late, forgets_rests, lives_long_ago)
+    plant.__name__: plant
+    for plant in (answers_first, settles_first, settles_late, forgets_rests, lives_long_ago, has_a_short_breaker)
 }
 
 
