@@ -1,5 +1,6 @@
 """Connections: a URL in, configured connections to a database at the current schema out."""
 
+import asyncio
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from typing import Any
@@ -74,8 +75,13 @@ class Pool:
         )
 
     async def close(self) -> None:
-        if self._pool is not None:
-            await self._pool.close()
+        """Politely if the server answers; else without it."""
+        if self._pool is None:
+            return
+        try:
+            await asyncio.wait_for(self._pool.close(), CONNECT_SECONDS)
+        except LOST:
+            self._pool.terminate()
 
     @asynccontextmanager
     async def borrow(self, within: float = CONNECT_SECONDS) -> AsyncIterator[Connection]:
