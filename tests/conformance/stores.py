@@ -21,6 +21,7 @@ from noroshi.ports.keys import Keys
 from noroshi.ports.pauses import Pauses
 from noroshi.ports.people import People
 from noroshi.ports.queue import Queue
+from noroshi.ports.requests import Requests
 from noroshi.ports.sealer import Sealer
 from noroshi.ports.templates import Templates
 from noroshi.storage.postgres.store import PostgresStore
@@ -73,6 +74,8 @@ class Store(Protocol):
     def people(self) -> People: ...
     @property
     def queue(self) -> Queue: ...
+    @property
+    def requests(self) -> Requests: ...
     @property
     def templates(self) -> Templates: ...
 

@@ -1,12 +1,15 @@
 """The world of a story: the whole product on virtual time, with the words that stories use for it."""
 
 import asyncio
+import contextlib
 import random
+import sqlite3
 from collections.abc import Iterable, Sequence
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
+from noroshi import enqueue
 from noroshi.bootstrap import DataLock, Machine, Noroshi, join
 from noroshi.domain import api_keys
 from noroshi.domain.ids import DEFAULT_TENANT, TenantId
@@ -238,6 +241,17 @@ class World:
         self.until_idle()
         batch_id: str = answer["batch_id"]
         return batch_id
+
+    def enqueue(self, *people: Person | str, is_committed: bool = True, **fields: Any) -> str:
+        """A caller enqueues a request in a transaction of its own, and what waits is taken in; the request's id."""
+        with contextlib.closing(sqlite3.connect(self._settings.store_path)) as connection:
+            connection.execute("PRAGMA wal_autocheckpoint=0")
+            request_id = enqueue(connection, **self.request(*people, **fields))
+            if is_committed:
+                connection.commit()
+        self.noroshi.announce_enqueued()
+        self.until_idle()
+        return request_id
 
     def misbehave(self, fault: str, **more: Any) -> None:
         """The catcher fails from now on."""

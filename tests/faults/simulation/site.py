@@ -158,6 +158,7 @@ class Site:
             pauses=store.pauses,
             templates=store.templates,
             history=store.history,
+            requests=store.requests,
             renderer=self.renderer,
             channels=self.doors,
             served=served,
