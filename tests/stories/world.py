@@ -1,15 +1,12 @@
 """The world of a story: the whole product on virtual time, with the words that stories use for it."""
 
 import asyncio
-import contextlib
 import random
-import sqlite3
 from collections.abc import Iterable, Sequence
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
-from noroshi import enqueue
 from noroshi.bootstrap import DataLock, Machine, Noroshi, join
 from noroshi.domain import api_keys
 from noroshi.domain.ids import DEFAULT_TENANT, TenantId
@@ -23,6 +20,7 @@ from noroshi.machine.secrets import load_secrets
 from noroshi.settings import read_settings
 from noroshi.storage.sqlite.connection import open_connection
 from noroshi.storage.sqlite.store import SqliteStore, open_inline_store
+from tests.callers import ForeignCaller
 from tests.cast import Person
 from tests.faults.machinery.sim_loop import SimLoop
 from tests.faults.machinery.sim_ports import SimClock, SimDice
@@ -242,14 +240,17 @@ class World:
         batch_id: str = answer["batch_id"]
         return batch_id
 
-    def enqueue(self, *people: Person | str, is_committed: bool = True, **fields: Any) -> str:
+    def enqueue(
+        self, *people: Person | str, is_committed: bool = True, is_announced: bool = True, **fields: Any
+    ) -> str:
         """A caller enqueues a request in a transaction of its own, and what waits is taken in; the request's id."""
-        with contextlib.closing(sqlite3.connect(self._settings.store_path)) as connection:
-            connection.execute("PRAGMA wal_autocheckpoint=0")
-            request_id = enqueue(connection, **self.request(*people, **fields))
+        place = self._settings.store if self._settings.is_on_postgres else str(self._settings.store_path)
+        with ForeignCaller(place) as caller:
+            request_id = caller.enqueue(**self.request(*people, **fields))
             if is_committed:
-                connection.commit()
-        self.noroshi.announce_enqueued()
+                caller.commit()
+        if is_announced:
+            self.noroshi.announce_enqueued()
         self.until_idle()
         return request_id
 

@@ -1,14 +1,16 @@
 """enqueue: a request in, its id out; it exists if and only if the caller's own transaction commits."""
 
+import sys
 from collections.abc import Generator, Iterator
 from contextlib import contextmanager
+from pathlib import Path
 from typing import Unpack
 
 from noroshi.domain.ids import show
 from noroshi.enqueueing.connections import Connection, Rows, way_through
 from noroshi.enqueueing.errors import BadRequestError, NoStoreError, UnsafeConnectionError
 from noroshi.enqueueing.fields import RequestFields, body_of, check_name
-from noroshi.enqueueing.statements import AUTOCHECKPOINT, FIND, INSERT, LIBRARY_VERSION, Dialect, Statement
+from noroshi.enqueueing.statements import AUTOCHECKPOINT, FILES, FIND, INSERT, LIBRARY_VERSION, Dialect, Statement
 from noroshi.machine.request_ids import draw_request_id
 
 _SAFE_LIBRARY = (3, 51, 3)
@@ -18,6 +20,10 @@ _NO_SUCH_THING = {"42P01", "3F000", "42883", "42703"}
 _SQLITE_LACKS = ("no such table: main.", "table main.requests has no column")
 
 _NO_STORE = "there are no tables of Noroshi here, or older ones: run `noroshi migrate`, or `noroshi serve`, on it first"
+_TWO_COPIES = (
+    "this process serves the file itself, with a copy of SQLite of its own, and two copies in one process drop each "
+    "other's locks: enqueue from another process, or send through the API"
+)
 _UNSAFE = (
     "this SQLite {version} can spoil the file when it moves the log into it while the server writes (fixed in 3.51.3): "
     "run `PRAGMA wal_autocheckpoint=0` on the connection and leave that to the server"
@@ -84,12 +90,20 @@ def _steps(dialect: Dialect, fields: RequestFields, tenant: str, created_by: str
 
 
 def _refuse_unsafe() -> Generator[Statement, Rows, None]:
+    if "apsw" in sys.modules:
+        [path] = [row[2] for row in (yield FILES) if row[1] == "main"]
+        if any(_is_same_file(path, ours.filename) for ours in sys.modules["apsw"].connections()):
+            raise UnsafeConnectionError(_TWO_COPIES)
     [(version, *_)] = yield LIBRARY_VERSION
     if tuple(int(part) for part in version.split(".")) >= _SAFE_LIBRARY:
         return
     [(pages, *_)] = yield AUTOCHECKPOINT
     if pages:
         raise UnsafeConnectionError(_UNSAFE.format(version=version))
+
+
+def _is_same_file(path: str, other: str) -> bool:
+    return bool(path and other) and Path(other).exists() and Path(path).samefile(other)
 
 
 @contextmanager

@@ -7,10 +7,13 @@ class BadRequestError(ValueError):
     """A field is wrong. `code` and `detail` are those of the API's problem, `field` names what to correct."""
 
     def __init__(self, code: str, detail: str, field: str) -> None:
-        super().__init__(f"{field}: {detail}")
+        super().__init__(code, detail, field)  # all of them, so that it can be pickled
         self.code = code
         self.detail = detail
         self.field = field
+
+    def __str__(self) -> str:
+        return f"{self.field}: {self.detail}"
 
 
 class UnsafeConnectionError(RuntimeError):

@@ -50,5 +50,6 @@ SELECT r.request_id FROM main.requests r JOIN main.tenants t ON t.tenant = r.ten
 WHERE t.name = {tenant} AND r.idempotency_key = {idempotency_key}""",
 }
 
+FILES = Statement("PRAGMA database_list", {})
 LIBRARY_VERSION = Statement("SELECT sqlite_version()", {})
 AUTOCHECKPOINT = Statement("PRAGMA wal_autocheckpoint", {})
