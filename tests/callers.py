@@ -8,6 +8,7 @@ import pickle
 import sqlite3
 import subprocess
 import sys
+import threading
 from collections.abc import Iterator
 from typing import IO, Any, Self
 
@@ -21,8 +22,16 @@ class CallersProcess:
 
     def __init__(self) -> None:
         self._process: subprocess.Popen[bytes] | None = None
+        self._lock = threading.Lock()
 
     def ask(self, *command: Any) -> Any:
+        with self._lock:
+            answer = self._exchange(command)
+        if isinstance(answer, Exception):
+            raise answer
+        return answer
+
+    def _exchange(self, command: tuple[Any, ...]) -> Any:
         if self._process is None:
             self._process = subprocess.Popen(
                 [sys.executable, "-m", "tests.callers"], stdin=subprocess.PIPE, stdout=subprocess.PIPE
@@ -31,10 +40,7 @@ class CallersProcess:
         assert self._process.stdout is not None
         pickle.dump(command, self._process.stdin)
         self._process.stdin.flush()
-        answer = pickle.load(self._process.stdout)  # noqa: S301 - our own child's
-        if isinstance(answer, Exception):
-            raise answer
-        return answer
+        return pickle.load(self._process.stdout)  # noqa: S301 - our own child's
 
     def close(self) -> None:
         if self._process is not None and self._process.stdin is not None and self._process.stdout is not None:

@@ -12,6 +12,7 @@ ONE_STORE_ONLY = {
     "tests/conformance/test_sqlite.py": "the file itself: its migrations, its schema, its queries and their plans",
     "tests/faults/test_bad_input.py": _WAITS,
     "tests/faults/test_busy_and_full.py": _OF_A_FILE,
+    "tests/faults/test_enqueue.py": "drivers of PostgreSQL, and transactions that overlap: a file has one writer",
     "tests/faults/test_l1_simulation.py": "one thread and virtual time, to which no server keeps",
     "tests/faults/test_l2_crash_points.py": _WAITS,
     "tests/faults/test_l3_kills.py": _WAITS,

@@ -1,6 +1,8 @@
 """What `enqueue` refuses before it writes, and how little it does to the caller's connection (DESIGN 7.1)."""
 
 import sqlite3
+import subprocess
+import sys
 from collections.abc import Iterator
 from datetime import UTC, datetime, timedelta, timezone
 from pathlib import Path
@@ -200,6 +202,32 @@ def test_what_is_no_connection_is_refused() -> None:
 async def test_a_synchronous_connection_is_not_awaited(connection: sqlite3.Connection) -> None:
     with pytest.raises(TypeError, match="use `enqueue"):
         await aenqueue(connection, **FINE)
+
+
+DJANGO = """
+import sys
+from django.conf import settings
+from django.db import connections
+from noroshi import enqueue
+options = {"init_command": "PRAGMA wal_autocheckpoint=0"}
+settings.configure(
+    DATABASES={"default": {"ENGINE": "django.db.backends.sqlite3", "NAME": sys.argv[1], "OPTIONS": options}}
+)
+for connection in ("default", connections["default"]):
+    print(enqueue(connection, user_ids=["hanako"], template_id="welcome", idempotency_key="order-17"))
+"""
+
+
+def test_djangos_connections_may_be_named(path: Path) -> None:
+    ran = subprocess.run([sys.executable, "-c", DJANGO, path], capture_output=True, text=True, check=True)
+    first, again = ran.stdout.split()
+    assert first == again
+
+
+def test_a_name_means_nothing_without_django(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delitem(sys.modules, "django.db", raising=False)
+    with pytest.raises(TypeError, match="Django is not loaded"):
+        enqueue("default", **FINE)
 
 
 # the file

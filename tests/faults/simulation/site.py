@@ -192,6 +192,7 @@ class Site:
             way.intake._loop_task,
             way.sweeper._round,
             way._tidying,
+            way.enqueued._task,
             *way.dispatcher._workers,
             *way.dispatcher._rounds,
         ]
