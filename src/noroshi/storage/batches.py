@@ -128,7 +128,7 @@ class StoredBatches:
         )
 
     async def _keep(
-        self, turn: Turn, new: Sequence[NewBatch], room: int, decide: Decide, prepare: PrepareEnqueued | None
+        self, turn: Turn, new: Sequence[NewBatch], room: int, decide: Decide, prepare: PrepareEnqueued | None = None
     ) -> TurnResult:
         result = TurnResult()
         fresh = await _take_in(turn, new, prepare, result)
