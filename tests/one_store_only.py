@@ -9,6 +9,7 @@ _WAITS = "is to take the store as a parameter once there are two"
 _OF_A_FILE = "the fault is one of a file: what SQLite writes, syncs and locks"
 
 ONE_STORE_ONLY = {
+    "tests/conformance/test_days.py": "only PostgreSQL keeps days apart; SQLite removes rows, which test_history.py holds",
     "tests/conformance/test_sqlite.py": "the file itself: its migrations, its schema, its queries and their plans",
     "tests/faults/test_bad_input.py": _WAITS,
     "tests/faults/test_busy_and_full.py": _OF_A_FILE,

@@ -184,8 +184,10 @@ class Way:
             await self._parts.clock.sleep(_TIDY_EVERY)
 
     async def tidy(self) -> None:
-        """What nobody may rely on any more is removed, a page at a time; withdrawals left over are finished."""
+        """The coming days are made ready; what nobody may rely on any more is removed, a page at a time; withdrawals
+        left over are finished."""
         parts = self._parts
+        await parts.history.make_ready()
         await self.desk.finish_cancelling()
         self.intake.unfinished = await parts.queue.unfinished()
         while await parts.batches.forget_keys(_TIDY_PAGE) == _TIDY_PAGE:

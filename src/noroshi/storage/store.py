@@ -20,7 +20,7 @@ class Store:
         self.caught = StoredCaught(turns, readings)
         self.dead_letters = StoredDeadLetters(turns, readings)
         self.devices = StoredDevices(turns, readings, sealer)
-        self.history = StoredHistory(turns, readings)
+        self.history: StoredHistory = StoredHistory(turns, readings)
         self.keys = StoredKeys(turns, readings)
         self.pauses = StoredPauses(turns, readings)
         self.people = StoredPeople(turns, readings, sealer)

@@ -6,6 +6,7 @@ from noroshi.ports.meter import Meter
 from noroshi.ports.sealer import Sealer
 from noroshi.storage.postgres.connection import Pool, check_server, connect, migrate
 from noroshi.storage.postgres.days import make_days_ahead
+from noroshi.storage.postgres.history import PostgresHistory
 from noroshi.storage.postgres.turns import PostgresReadings, PostgresStatements, PostgresTurns
 from noroshi.storage.store import Store
 
@@ -33,12 +34,10 @@ class PostgresStore(Store):
         self._clock = clock
         self._writing = Pool(url, WRITERS)
         self._reading = Pool(url, READERS)
-        super().__init__(
-            PostgresTurns(self._writing, clock, meter, crash_points),
-            PostgresReadings(self._reading, clock),
-            sealer,
-            is_alone=False,
-        )
+        turns = PostgresTurns(self._writing, clock, meter, crash_points)
+        readings = PostgresReadings(self._reading, clock)
+        super().__init__(turns, readings, sealer, is_alone=False)
+        self.history = PostgresHistory(turns, readings, url)
 
     async def start(self) -> int:
         number = await self._migrate()
