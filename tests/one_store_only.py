@@ -9,12 +9,12 @@ _WAITS = "is to take the store as a parameter once there are two"
 _OF_A_FILE = "the fault is one of a file: what SQLite writes, syncs and locks"
 
 ONE_STORE_ONLY = {
-    "tests/conformance/test_days.py": "only PostgreSQL keeps days apart; SQLite removes rows, which test_history.py holds",
-    "tests/conformance/test_old_code.py": "a file is served by one process, which is stopped before the next version starts",
+    "tests/conformance/test_days.py": "only PostgreSQL keeps days apart; what both promise is in test_history.py",
+    "tests/conformance/test_old_code.py": "a file has one process: the old version is gone when the new one starts",
     "tests/conformance/test_sqlite.py": "the file itself: its migrations, its schema, its queries and their plans",
     "tests/faults/test_bad_input.py": _WAITS,
     "tests/faults/test_busy_and_full.py": _OF_A_FILE,
-    "tests/faults/test_churn.py": "rows that die and are vacuumed are PostgreSQL's way; SQLite writes over them at once",
+    "tests/faults/test_churn.py": "dead rows and vacuum are PostgreSQL's way; SQLite writes over them",
     "tests/faults/test_l1_simulation.py": "one thread and virtual time, to which no server keeps",
     "tests/faults/test_l2_crash_points.py": _WAITS,
     "tests/faults/test_l3_kills.py": _WAITS,

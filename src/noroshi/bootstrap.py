@@ -9,12 +9,14 @@ from importlib import import_module
 from pathlib import Path
 from typing import Protocol, TextIO
 
+import structlog
 from msgspec import Struct
 
 from noroshi.domain import api_keys
 from noroshi.domain.categories import Categories
 from noroshi.domain.ids import DEFAULT_TENANT, BatchId
 from noroshi.domain.instants import plus
+from noroshi.domain.marks import WHY_NOT_SERVED, Mark
 from noroshi.domain.misbehaviour import Misbehaviour
 from noroshi.domain.problems import ProblemError
 from noroshi.domain.records import ApiKey, KeyScope
@@ -41,10 +43,12 @@ from noroshi.ports.meter import Meter
 from noroshi.ports.renderer import Renderer
 from noroshi.ports.sealer import Sealer
 from noroshi.settings import Settings
-from noroshi.storage.errors import NewerSchemaError, UnreachableError, UnsafeStoreError
+from noroshi.storage.errors import NewerSchemaError, NotServableError, UnreachableError, UnsafeStoreError
 from noroshi.storage.sqlite.connection import migrate, open_connection
 from noroshi.storage.sqlite.store import open_inline_store, open_store
 from noroshi.storage.store import Store
+
+_log = structlog.get_logger(__name__)
 
 Minting = Callable[[str, Sequence[KeyScope], int | None, timedelta | None], tuple[str, ApiKey]]
 """(name, scopes, calls a minute, life) in; the key to show once, and what the store keeps of it, out."""
@@ -60,6 +64,7 @@ class DataLockedError(RuntimeError):
 START_ERRORS: tuple[type[Exception], ...] = (
     DataLockedError,
     NewerSchemaError,
+    NotServableError,
     RegistryError,
     SecretsError,
     UnreachableError,
@@ -153,9 +158,18 @@ class Noroshi:
 
     async def start(self) -> None:
         await self._store.start()
+        await self._look_at_marks()
         await self.renderer.start()
         await self._way.start()
         self._is_running = True
+
+    async def _look_at_marks(self) -> None:
+        marks = await self._store.marks.read()
+        for mark in marks.keys() & WHY_NOT_SERVED.keys():
+            await self._store.stop()
+            raise NotServableError(WHY_NOT_SERVED[mark])
+        if Mark.RESTORED in marks:
+            _log.warning("restored_and_paused")
 
     async def stop(self) -> None:
         """Finishes what is under way; if the disk has failed there is nothing to wait for, since nothing could be

@@ -41,7 +41,8 @@ class Churn:
         await Ground(self._store, HandClock()).write()
         self._template = await self._connection.fetchval("SELECT template_row FROM noroshi.templates")
         await self._connection.execute(
-            "INSERT INTO noroshi.batch_bodies (tenant, batch_id, data, user_ids) VALUES (1, $1, '{}', '[]')", self._batch
+            "INSERT INTO noroshi.batch_bodies (tenant, batch_id, data, user_ids) VALUES (1, $1, '{}', '[]')",
+            self._batch,
         )
 
     async def fill(self, count: int) -> None:

@@ -4,9 +4,11 @@ from noroshi.ports.sealer import Sealer
 from noroshi.storage.batches import StoredBatches
 from noroshi.storage.dead_letters import StoredDeadLetters
 from noroshi.storage.history import StoredHistory
+from noroshi.storage.marks import StoredMarks
 from noroshi.storage.people import StoredDevices, StoredPeople
 from noroshi.storage.queue import StoredQueue
 from noroshi.storage.records import StoredAccounts, StoredCaught, StoredKeys, StoredPauses
+from noroshi.storage.restored import StoredDoubts
 from noroshi.storage.templates import StoredTemplates
 from noroshi.storage.turns import Readings, Turns
 
@@ -20,8 +22,10 @@ class Store:
         self.caught = StoredCaught(turns, readings)
         self.dead_letters = StoredDeadLetters(turns, readings)
         self.devices = StoredDevices(turns, readings, sealer)
+        self.doubts = StoredDoubts(turns, readings)
         self.history: StoredHistory = StoredHistory(turns, readings)
         self.keys = StoredKeys(turns, readings)
+        self.marks = StoredMarks(turns, readings)
         self.pauses = StoredPauses(turns, readings)
         self.people = StoredPeople(turns, readings, sealer)
         self.queue = StoredQueue(turns, readings, sealer, is_alone=is_alone)
