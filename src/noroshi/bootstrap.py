@@ -14,12 +14,13 @@ from msgspec import Struct
 
 from noroshi.domain import api_keys
 from noroshi.domain.categories import Categories
-from noroshi.domain.ids import DEFAULT_TENANT, BatchId
+from noroshi.domain.deliveries import Attempt
+from noroshi.domain.ids import DEFAULT_TENANT, BatchId, TenantId
 from noroshi.domain.instants import plus
 from noroshi.domain.marks import WHY_NOT_SERVED, Mark
 from noroshi.domain.misbehaviour import Misbehaviour
 from noroshi.domain.problems import ProblemError
-from noroshi.domain.records import ApiKey, KeyScope
+from noroshi.domain.records import ApiKey, CaughtMessage, KeyScope
 from noroshi.domain.requests import AcceptedAnswer, Caller, NotificationRequest
 from noroshi.flow.accept.gate import Gate
 from noroshi.flow.dispatch.settings import DispatchSettings
@@ -307,6 +308,24 @@ def _postgres(settings: Settings, sealer: Sealer, meter: Meter) -> Store:
         is_unsafe=settings.unsafe,
     )
     return store
+
+
+class _NothingCaught:
+    """For a roll that is called to be looked at."""
+
+    async def keep_caught(self, attempts: Sequence[Attempt]) -> None:
+        raise NotImplementedError
+
+    async def list_caught(
+        self, tenant: TenantId, channel: str | None, user_id: str | None, before: int | None, limit: int
+    ) -> list[CaughtMessage]:
+        raise NotImplementedError
+
+
+def roll_of(settings: Settings) -> Roll:
+    """The accounts that these settings give, without a server."""
+    values = {**settings.values, "NOROSHI_CATCHER": "on" if settings.catcher else "off"}
+    return call_roll(Parts(clock=SystemClock(), dice=SystemDice(), caught=_NothingCaught(), values=values))
 
 
 def join(settings: Settings, machine: Machine, store: Store, lock: DataLock | None, *, is_dev: bool) -> Noroshi:

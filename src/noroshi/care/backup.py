@@ -10,6 +10,7 @@ from noroshi.care.archive import FORMAT, ArchiveDraft, KeptTable, Manifest, veri
 from noroshi.care.copying import Told, told_nothing
 from noroshi.care.errors import CareError
 from noroshi.care.opening import opened_tables, proof_of_keys
+from noroshi.domain.marks import WHY_NOT_SERVED, Mark
 from noroshi.machine.dice import SystemDice
 from noroshi.machine.secrets import FILE_NAME
 from noroshi.settings import Settings
@@ -45,6 +46,9 @@ async def _write(tables: StoreTables, draft: ArchiveDraft, keys: str, tell: Told
     described = await tables.list_tables()
     if not described:
         raise CareError("the store is empty: `noroshi migrate` makes its tables")
+    for name, _, _ in await tables.ask("read_marks"):
+        if name in (Mark.RESTORING, Mark.MOVING):
+            raise CareError(WHY_NOT_SERVED[Mark(name)])
     counts = [await tables.count(table) for table in described]
     done, whole = 0, sum(counts)
     for table in described:

@@ -34,7 +34,7 @@ async def opened_tables(settings: Settings, *, is_reader: bool) -> AsyncIterator
 async def _open(settings: Settings, *, is_reader: bool) -> StoreTables:
     if settings.is_on_postgres:
         module = import_module("noroshi.storage.postgres.tables")
-        opened: StoreTables = await module.open_postgres_tables(settings.store, is_reader=is_reader)
+        opened: StoreTables = await module.open_postgres_tables(settings.store, SystemClock(), is_reader=is_reader)
         return opened
     path = settings.store_path
     if is_reader and not path.exists():

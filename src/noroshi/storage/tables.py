@@ -7,6 +7,7 @@ from typing import Any, Protocol
 from msgspec import Struct
 
 from noroshi.domain.instants import Instant
+from noroshi.storage.signs import PostgresSigns, SqliteSigns
 from noroshi.storage.turns import Row
 
 PAGE_ROWS = 2_000
@@ -63,6 +64,8 @@ class StoreTables(TableSource, Protocol):
     async def others(self) -> int:
         """How many other connections of Noroshi the database has, where it can tell."""
         ...
+
+    async def signs(self) -> SqliteSigns | PostgresSigns: ...
 
     async def ask(self, name: str, *parameters: Any) -> list[Row]:
         """A named statement that reads."""

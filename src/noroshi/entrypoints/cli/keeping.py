@@ -28,6 +28,8 @@ from noroshi.settings import SettingsError
 
 T = TypeVar("T")
 
+_WIDTH = 100
+
 JsonOption = Annotated[bool, typer.Option("--json", help="For machines.")]
 
 
@@ -145,18 +147,19 @@ def _review(data: Path | None, json: bool) -> None:
         )
         return
     doubts = found.doubts
-    table = Table("unfinished, as the backup knows them", "deliveries", "held", "undecided batches", box=None)
-    for name, row in (
-        ("being sent when it was taken: outcome unknown", (doubts.claimed, "", "")),
-        (f"due by then ({iso(found.restored.taken_at)[:16]}): almost certainly sent", doubts.due_by_backup),
-        (f"due until the restore ({iso(found.restored.restored_at)[:16]}): sent if it ran", doubts.due_by_restore),
-        ("due later: not sent", doubts.due_later),
+    table = Table("unfinished in the backup", "deliveries", "held", "undecided batches", "sent since?", box=None)
+    for name, row, guess in (
+        ("being sent when it was taken", (doubts.claimed, "", ""), "nobody knows"),
+        ("due by then", doubts.due_by_backup, "almost certainly"),
+        ("due until the restore", doubts.due_by_restore, "if the old system still ran"),
+        ("due later", doubts.due_later, "no"),
     ):
-        table.add_row(name, *(str(count) for count in row))
-    Console().print(table)
+        table.add_row(name, *(str(count) for count in row), guess)
+    typer.echo(f"backup of {iso(found.restored.taken_at)}, restored {iso(found.restored.restored_at)}")
+    Console(width=_WIDTH).print(table)
     typer.echo(
-        "`--resume` sends them all. `--resume --discard-due` withdraws the first two rows; with `--due-before TIME`, the\n"
-        "time the old system stopped, also what was due until then. Give providers' own reports a look first."
+        "`--resume` sends them all. `--resume --discard-due` withdraws the first two rows; with `--due-before TIME`,\n"
+        "the time the old system stopped, also what was due until then. Give providers' own reports a look first."
     )
     if not found.is_paused:
         typer.echo("The pause was removed: they are being sent.")
@@ -218,7 +221,8 @@ def move(
     if json:
         _say({one.table: {"from": one.source, "to": one.target} for one in copied})
         return
-    _print_counts(copied, "SQLite", "PostgreSQL")
+    if copied:
+        _print_counts(copied, "SQLite", "PostgreSQL")
     typer.echo(
         "Moved; every count is equal. The file stays as it is and is not served any more.\n"
         f"Next: set NOROSHI_STORE to the database and start the server; its keys stay in {old.data}."

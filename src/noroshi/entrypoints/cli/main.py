@@ -7,6 +7,7 @@ import typer
 from noroshi import __version__
 from noroshi.bootstrap import Back
 from noroshi.entrypoints.cli import keeping, keys
+from noroshi.entrypoints.cli.doctor import doctor
 from noroshi.entrypoints.cli.serving import serve as serve_until_stopped
 from noroshi.entrypoints.cli.starting import DataOption, gathered_settings, one_line_errors, with_back
 
@@ -15,7 +16,7 @@ app = typer.Typer(
     no_args_is_help=True, add_completion=False, pretty_exceptions_enable=False, help="Noroshi: see README."
 )
 app.add_typer(keys.app, name="keys")
-for command in (keeping.backup, keeping.restore, keeping.move):
+for command in (keeping.backup, keeping.restore, keeping.move, doctor):
     app.command()(command)
 
 

@@ -6,10 +6,13 @@ from typing import Any
 import asyncpg
 
 from noroshi.domain.instants import Instant
+from noroshi.ports.clock import Clock
 from noroshi.storage.postgres.connection import LOST, SCHEMA, Connection, connect, migrate
 from noroshi.storage.postgres.days import TABLES as CUT_BY_DAY
 from noroshi.storage.postgres.days import day_of_id, make_days, make_days_ahead
+from noroshi.storage.postgres.signs import read_signs
 from noroshi.storage.postgres.sql import SQL
+from noroshi.storage.signs import PostgresSigns
 from noroshi.storage.tables import OF_THE_STORE, Table
 from noroshi.storage.turns import Row
 
@@ -53,8 +56,9 @@ class PostgresTables:
     kind = "postgres"
     failures: tuple[type[Exception], ...] = (*LOST, asyncpg.PostgresError)
 
-    def __init__(self, connection: Connection) -> None:
+    def __init__(self, connection: Connection, clock: Clock) -> None:
         self._connection = connection
+        self._clock = clock
         self._switches: dict[str, frozenset[str]] = {}
 
     async def close(self) -> None:
@@ -73,6 +77,9 @@ class PostgresTables:
 
     async def others(self) -> int:
         return int(await self._connection.fetchval(_OTHERS))
+
+    async def signs(self) -> PostgresSigns:
+        return await read_signs(self._connection, self._clock)
 
     async def list_tables(self) -> list[Table]:
         tables: list[Table] = []
@@ -138,9 +145,9 @@ def _with_booleans(row: Row, places: list[int]) -> Row:
     return tuple(values)
 
 
-async def open_postgres_tables(url: str, *, is_reader: bool) -> PostgresTables:
+async def open_postgres_tables(url: str, clock: Clock, *, is_reader: bool) -> PostgresTables:
     connection = await connect(url)
     if is_reader:
         await connection.execute("BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY")
         await connection.fetchval("SELECT 1")  # the view begins with the first read
-    return PostgresTables(connection)
+    return PostgresTables(connection, clock)

@@ -1,12 +1,14 @@
 """SqliteTables: a file in, its whole tables out, and rows back in."""
 
 from collections.abc import AsyncIterator
+from pathlib import Path
 from typing import Any
 
 import apsw
 
 from noroshi.domain.instants import Instant
 from noroshi.ports.clock import Clock
+from noroshi.storage.signs import SqliteSigns
 from noroshi.storage.sqlite.connection import migrate, open_connection
 from noroshi.storage.sqlite.sql import SQL
 from noroshi.storage.tables import OF_THE_STORE, Table
@@ -22,6 +24,7 @@ class SqliteTables:
     failures: tuple[type[Exception], ...] = (apsw.Error,)
 
     def __init__(self, path: str, clock: Clock, *, is_reader: bool) -> None:
+        self._path = path
         self._clock = clock
         self._connection = open_connection(path, is_reader=is_reader)
         if is_reader:
@@ -43,6 +46,14 @@ class SqliteTables:
     async def others(self) -> int:
         """The lock on the data folder keeps others out."""
         return 0
+
+    async def signs(self) -> SqliteSigns:
+        return SqliteSigns(
+            library=apsw.sqlite_lib_version(),
+            file_bytes=_bytes_of(self._path),
+            log_bytes=_bytes_of(f"{self._path}-wal"),
+            journal_mode=str(self._connection.pragma("journal_mode")),
+        )
 
     async def list_tables(self) -> list[Table]:
         names = [str(name) for (name,) in self._connection.execute(_TABLES) if name not in OF_THE_STORE]
@@ -88,3 +99,8 @@ class SqliteTables:
     async def finish(self) -> None:
         """Moves the log into the file."""
         self._connection.wal_checkpoint(mode=apsw.SQLITE_CHECKPOINT_TRUNCATE)
+
+
+def _bytes_of(path: str) -> int:
+    there = Path(path)
+    return there.stat().st_size if there.exists() else 0
