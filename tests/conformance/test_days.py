@@ -24,9 +24,7 @@ KEPT = timedelta(days=90)
 @pytest.fixture
 async def ground(postgres_url: str) -> AsyncIterator[Ground]:
     clock = HandClock()
-    store = PostgresStore(
-        postgres_url, sealer=a_sealer(), meter=NullMeter(), crash_points=NoCrashPoints(), clock=clock
-    )
+    store = PostgresStore(postgres_url, sealer=a_sealer(), meter=NullMeter(), crash_points=NoCrashPoints(), clock=clock)
     await store.start()
     ground = Ground(store, clock)
     await ground.meet(HANAKO, TARO)
