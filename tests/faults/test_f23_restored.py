@@ -1,5 +1,5 @@
-"""F23: a backup is taken while messages flow, a thousand more are sent, and the backup is restored: nothing is sent again
-by itself, and an operator decides what becomes of it (W31)."""
+"""F23: a backup is taken while messages flow, a thousand more are sent, and the backup is restored: nothing is sent
+again by itself, and an operator decides what becomes of it (W31)."""
 
 import json
 import shutil

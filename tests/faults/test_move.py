@@ -20,7 +20,7 @@ from noroshi.care.opening import opened_tables
 from noroshi.domain.marks import Mark
 from noroshi.settings import Settings, read_settings
 from noroshi.storage.sqlite.tables import SqliteTables
-from noroshi.storage.turns import Row
+from tests.conformance.whole import contents
 from tests.faults.machinery.caller import Caller
 from tests.faults.machinery.processes import NotReadyError, ServedNoroshi
 from tests.stand_ins.ledger_provider.process import ROOT, LedgerProvider, importing_environment
@@ -94,19 +94,6 @@ def killed_at(seeded: Seeded, target: str, step: int) -> int:
 
 def move_by_hand(seeded: Seeded, target: str) -> "subprocess.CompletedProcess[str]":
     return seeded.served.command("move", "--from", seeded.settings().store, "--to", target, "--json")
-
-
-async def contents(settings: Settings) -> dict[str, list[Row]]:
-    """Every row of every table; true and false as numbers."""
-    async with opened_tables(settings, is_reader=True) as tables:
-        return {
-            table.name: sorted([tuple(map(_plain, row)) async for row in tables.rows(table, 0)], key=repr)
-            for table in await tables.list_tables()
-        }
-
-
-def _plain(value: Any) -> Any:
-    return int(value) if isinstance(value, bool) else value
 
 
 async def marks(settings: Settings) -> set[str]:

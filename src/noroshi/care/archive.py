@@ -7,6 +7,7 @@ import os
 import zipfile
 import zlib
 from collections.abc import AsyncIterator, Sequence
+from contextlib import suppress
 from pathlib import Path
 from types import TracebackType
 from typing import IO, Any, Self
@@ -72,6 +73,8 @@ class ArchiveDraft:
     def __exit__(
         self, kind: type[BaseException] | None, raised: BaseException | None, trace: TracebackType | None
     ) -> None:
+        with suppress(OSError, ValueError):  # of a draft that nobody will read
+            self._zip.close()
         self._file.close()
         self.path.unlink(missing_ok=True)
 
