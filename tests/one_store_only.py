@@ -26,6 +26,7 @@ ONE_STORE_ONLY = {
     "tests/faults/test_poison.py": _WAITS,
     "tests/faults/test_provider_faults.py": _WAITS,
     "tests/faults/test_schemathesis.py": _WAITS,
+    "tests/faults/test_several_processes.py": "several processes, where a file is served by one alone",
     "tests/faults/test_sweeper_stress.py": _WAITS,
     "tests/faults/test_templates_cannot_hurt.py": "rendering alone; no store takes part",
     "tests/stories/test_accepting.py": _WAITS,

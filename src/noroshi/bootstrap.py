@@ -17,8 +17,10 @@ from noroshi.domain.categories import Categories
 from noroshi.domain.deliveries import Attempt
 from noroshi.domain.ids import DEFAULT_TENANT, BatchId, TenantId
 from noroshi.domain.instants import plus
+from noroshi.domain.lanes import Lane
 from noroshi.domain.marks import WHY_NOT_SERVED, Mark
 from noroshi.domain.misbehaviour import Misbehaviour
+from noroshi.domain.priorities import Priority
 from noroshi.domain.problems import ProblemError
 from noroshi.domain.records import ApiKey, CaughtMessage, KeyScope
 from noroshi.domain.requests import AcceptedAnswer, Caller, NotificationRequest
@@ -43,7 +45,7 @@ from noroshi.ports.dice import Dice
 from noroshi.ports.meter import Meter
 from noroshi.ports.renderer import Renderer
 from noroshi.ports.sealer import Sealer
-from noroshi.settings import Settings
+from noroshi.settings import Settings, SettingsError
 from noroshi.storage.errors import NewerSchemaError, NotServableError, UnreachableError, UnsafeStoreError
 from noroshi.storage.sqlite.connection import migrate, open_connection
 from noroshi.storage.sqlite.store import open_inline_store, open_store
@@ -93,6 +95,18 @@ class DataLock:
 
     def release(self) -> None:
         self._file.close()
+
+
+class Role(Struct, frozen=True):
+    """What a process does. Every one dispatches and sweeps, for these channels and priorities (None: for all); one
+    that `takes_in` also accepts and addresses."""
+
+    takes_in: bool = True
+    channels: frozenset[str] | None = None
+    priorities: frozenset[Priority] | None = None
+
+
+SERVER = Role()
 
 
 class LiveRenderer(Renderer, Protocol):
@@ -217,8 +231,10 @@ class Noroshi:
     def metrics_text(self) -> bytes:
         return self._meter.text()
 
-    def readiness(self) -> list[str]:
+    async def readiness(self) -> list[str]:
         problems = [] if self._is_running else ["the server is starting or stopping"]
+        if self._is_running and (trouble := await self._store.trouble()) is not None:
+            problems.append(trouble)
         if self.is_broken:
             problems.append("the disk failed under a commit: nothing more is accepted")
         if self._is_disk_full():
@@ -228,6 +244,10 @@ class Noroshi:
     def notes(self) -> list[str]:
         caught = sorted(name for name, account in self._roll.served.items() if account.startswith("catcher"))
         return [f"the catcher stands in for {', '.join(caught)}: nobody gets these messages"] if caught else []
+
+    def lanes(self) -> list[Lane]:
+        """Those this process sends for."""
+        return self._way.dispatcher.lanes
 
     def roll_call(self) -> dict[str, str]:
         """Each provider that is off, and why: what the start prints."""
@@ -249,9 +269,27 @@ def set_up_logs(level: str, form: str) -> None:
     logs.set_up_logs(level, form)
 
 
-def open_noroshi(settings: Settings, *, is_dev: bool, on_broken: Callable[[], None]) -> Noroshi:
+def open_noroshi(settings: Settings, *, is_dev: bool, on_broken: Callable[[], None], role: Role = SERVER) -> Noroshi:
     """Everything joined, nothing started. Raises DataLockedError if another process serves the file."""
-    return (_open_on_postgres if settings.is_on_postgres else _open_on_sqlite)(settings, is_dev, on_broken)
+    if settings.is_on_postgres:
+        machine = _machine(settings, SystemClock(), None)
+        store = _postgres(settings, machine.sealer, machine.meter)
+        noroshi = join(settings, machine, store, None, is_dev=is_dev, role=role)
+    else:
+        if not role.takes_in:
+            raise SettingsError(needs_postgres("noroshi worker"))
+        noroshi = _open_on_sqlite(settings, is_dev, on_broken)
+    if not (role.takes_in or noroshi.lanes()):
+        raise SettingsError("there is nothing to do: no account serves these channels (NOROSHI_CATCHER=on catches all)")
+    return noroshi
+
+
+def needs_postgres(what: str) -> str:
+    """Why something cannot be done on a file, and what to do."""
+    return (
+        f"{what} needs a store that several processes can share, and SQLite is served by one alone: "
+        "set NOROSHI_STORE=postgresql://user:password@host:port/database"
+    )
 
 
 def _open_on_sqlite(settings: Settings, is_dev: bool, on_broken: Callable[[], None]) -> Noroshi:  # noqa: FBT001
@@ -275,11 +313,6 @@ def _open_on_sqlite(settings: Settings, is_dev: bool, on_broken: Callable[[], No
     )
     noroshi = join(settings, machine, store, lock, is_dev=is_dev)
     return noroshi
-
-
-def _open_on_postgres(settings: Settings, is_dev: bool, _on_broken: Callable[[], None]) -> Noroshi:  # noqa: FBT001
-    machine = _machine(settings, SystemClock(), None)
-    return join(settings, machine, _postgres(settings, machine.sealer, machine.meter), None, is_dev=is_dev)
 
 
 def _machine(settings: Settings, clock: Clock, ballast: Ballast | None) -> Machine:
@@ -328,7 +361,15 @@ def roll_of(settings: Settings) -> Roll:
     return call_roll(Parts(clock=SystemClock(), dice=SystemDice(), caught=_NothingCaught(), values=values))
 
 
-def join(settings: Settings, machine: Machine, store: Store, lock: DataLock | None, *, is_dev: bool) -> Noroshi:
+def join(
+    settings: Settings,
+    machine: Machine,
+    store: Store,
+    lock: DataLock | None,
+    *,
+    is_dev: bool,
+    role: Role = SERVER,
+) -> Noroshi:
     """The flow over a store and a machine, whatever these are."""
     values = {**settings.values, "NOROSHI_CATCHER": "on" if is_dev or settings.catcher else "off"}
     roll = call_roll(Parts(clock=machine.clock, dice=machine.dice, caught=store.caught, values=values))
@@ -342,6 +383,8 @@ def join(settings: Settings, machine: Machine, store: Store, lock: DataLock | No
             batches=store.batches,
             queue=store.queue,
             accounts=store.accounts,
+            announcements=store.announcements(machine.clock),
+            duties=store.duties,
             pauses=store.pauses,
             templates=store.templates,
             history=store.history,
@@ -350,9 +393,15 @@ def join(settings: Settings, machine: Machine, store: Store, lock: DataLock | No
             served=roll.served,
             categories=categories,
             default_locale=settings.default_locale,
-            dispatch=DispatchSettings(workers=settings.workers),
+            dispatch=DispatchSettings(
+                workers=settings.workers,
+                lease_margin=settings.lease_margin,
+                channels=role.channels,
+                priorities=role.priorities,
+            ),
             max_waiting=settings.max_waiting_calls,
             max_unfinished=settings.max_unfinished,
+            takes_in=role.takes_in,
         )
     )
     return Noroshi(machine=machine, store=store, way=way, categories=categories, roll=roll, lock=lock, is_dev=is_dev)

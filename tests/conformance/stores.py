@@ -11,12 +11,14 @@ from noroshi.machine.crash_points import NoCrashPoints
 from noroshi.machine.meter import NullMeter
 from noroshi.machine.sealing import AesSealer
 from noroshi.ports.accounts import Accounts
+from noroshi.ports.announcements import Announcements
 from noroshi.ports.batches import Batches
 from noroshi.ports.caught import Caught
 from noroshi.ports.clock import Clock
 from noroshi.ports.dead_letters import DeadLetters
 from noroshi.ports.devices import Devices
 from noroshi.ports.doubts import RestoredDoubts
+from noroshi.ports.duties import Duties
 from noroshi.ports.history import History
 from noroshi.ports.keys import Keys
 from noroshi.ports.marks import Marks
@@ -68,6 +70,8 @@ class Store(Protocol):
     @property
     def doubts(self) -> RestoredDoubts: ...
     @property
+    def duties(self) -> Duties: ...
+    @property
     def history(self) -> History: ...
     @property
     def keys(self) -> Keys: ...
@@ -82,7 +86,8 @@ class Store(Protocol):
     @property
     def templates(self) -> Templates: ...
 
-    async def start(self) -> None: ...
+    def announcements(self, clock: Clock) -> Announcements: ...
+    async def start(self) -> int: ...
     async def stop(self) -> None: ...
 
 

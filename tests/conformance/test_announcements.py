@@ -90,6 +90,8 @@ def a_way(store: Store, clock: Clock, catcher: Catcher) -> Way:
             batches=store.batches,
             queue=store.queue,
             accounts=store.accounts,
+            announcements=store.announcements(clock),
+            duties=store.duties,
             pauses=store.pauses,
             templates=store.templates,
             history=store.history,

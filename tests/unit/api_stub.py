@@ -343,7 +343,7 @@ class StubDesk:
     def metrics_text(self) -> bytes:
         return b"noroshi_up 1\n"
 
-    def readiness(self) -> list[str]:
+    async def readiness(self) -> list[str]:
         return self.problems
 
     def notes(self) -> list[str]:

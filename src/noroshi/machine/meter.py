@@ -67,6 +67,7 @@ METRICS: tuple[Metric, ...] = (
     Metric("sweeper_errors_total", _C, (), "Turns of the sweeper that failed."),
     # store
     Metric("store_commit_group_size", _H, (), "Calls that shared one commit.", _SIZES),
+    Metric("store_turns_again_total", _C, ("error",), "Turns taken again: two processes wanted the same at once."),
     Metric("store_commit_seconds", _H, (), "Seconds that one commit with its writes took.", _QUICK),
 )
 

@@ -155,6 +155,8 @@ class Site:
             batches=store.batches,
             queue=store.queue,
             accounts=store.accounts,
+            announcements=store.announcements(self.clock),
+            duties=store.duties,
             pauses=store.pauses,
             templates=store.templates,
             history=store.history,

@@ -30,8 +30,10 @@ TABLE: dict[str, Row] = {
     "commit.catch": Row(w.CATCH, flying=AFTER),
     "commit.claim": Row(w.SEND),
     "commit.discard": Row(w.DISCARD),
+    "commit.end_trial": Row(w.TRY_NOBODY),
     "commit.forget_history": Row(w.TIDY),
     "commit.forget_keys": Row(w.TIDY),
+    "commit.move_breaker": Row(w.BREAK),
     "commit.pause": Row(w.PAUSE),
     "commit.put_preferences": Row(w.PEOPLE),
     "commit.put_user": Row(w.PEOPLE),
@@ -49,3 +51,6 @@ TABLE: dict[str, Row] = {
 }
 
 POINTS: dict[str, Row] = {f"{name}.{edge}": row for name, row in TABLE.items() for edge in EDGES}
+
+ONLY_AMONG_OTHERS = {f"commit.take_duty.{edge}" for edge in EDGES}
+"""Points that a process reaches only where others serve the same store."""

@@ -207,6 +207,8 @@ class VirtualNoroshi:
                 batches=store.batches,
                 queue=store.queue,
                 accounts=store.accounts,
+                announcements=store.announcements(machine.clock),
+                duties=store.duties,
                 pauses=store.pauses,
                 templates=store.templates,
                 history=store.history,

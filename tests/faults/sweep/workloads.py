@@ -22,6 +22,7 @@ _MOST_RECIPIENTS = 10_000
 _OVERTIME = timedelta(milliseconds=300)
 _TRIES_AT_THE_LOCK = 5
 _RECIPIENTS_TO_CANCEL = 300
+_BUSY = 503
 _REJECTED = 400
 
 Act = Callable[[Trial], None]
@@ -223,6 +224,25 @@ def _send_slowly(trial: Trial) -> None:
     trial.drain()
 
 
+def _break(trial: Trial) -> None:
+    if "failed" not in trial.posted:
+        trial.provider.behave(Conduct(status=_BUSY, requests=1))
+    trial.post("failed", trial.seeded.people[:10], "email")
+    trial.drain()
+
+
+def _try_nobody(trial: Trial) -> None:
+    """The account's trial falls to a message whose person is gone: it needs no send."""
+    people = trial.seeded.people[:5]
+    trial.provider.behave(Conduct(status=_BUSY))
+    trial.post("for nobody", people, "email")
+    trial.await_store("deliveries", "tries = 0", 0)
+    for person in people:
+        trial.call("DELETE", f"/api/v1/users/{person}")
+    trial.provider.behave(Conduct())
+    trial.drain()
+
+
 SEND = Workload("send", _send)
 SEND_TO_MANY = Workload("send to many", _send_to_many)
 ANSWER_LATE = Workload("answer late", _answer_late)
@@ -236,4 +256,7 @@ PEOPLE = Workload("people", _change_people, check=_check_people)
 TEMPLATES = Workload("templates", _change_template)
 KEYS = Workload("keys", _change_keys, check=_check_keys, is_command=True)
 TIDY = Workload("tidy", _tidy, prepare=_live_long_ago, check=_check_tidied, plants=())
-RENEW = Workload("renew", _send_slowly, plants=("has_short_leases",), environment={"LEDGER_PROVIDER_TIMEOUT": "5"})
+RENEW = Workload("renew", _send_slowly, environment={"LEDGER_PROVIDER_TIMEOUT": "5", "NOROSHI_LEASE_MARGIN": "1"})
+_SHORT_LEASES = {"LEDGER_PROVIDER_TIMEOUT": "2", "NOROSHI_LEASE_MARGIN": "1"}
+BREAK = Workload("break", _break, plants=("has_a_short_breaker",), environment=_SHORT_LEASES)
+TRY_NOBODY = Workload("try nobody", _try_nobody, plants=("has_a_short_breaker",), environment=_SHORT_LEASES)

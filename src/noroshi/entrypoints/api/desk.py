@@ -88,7 +88,7 @@ class Desk(Protocol):
 
     def metrics_text(self) -> bytes: ...
 
-    def readiness(self) -> list[str]:
+    async def readiness(self) -> list[str]:
         """What keeps this server from doing its work; empty: it is ready."""
         ...
 

@@ -120,3 +120,6 @@ ROUTES: tuple[Row, ...] = (
          media="text/plain; version=0.0.4; charset=utf-8"),
     _row("GET", "/openapi.json", show_openapi, "This document.", None, dict[str, Any]),
 )  # fmt: skip
+
+HEALTH_ROUTES = tuple(row for row in ROUTES if row.path in {"/healthz", "/readyz", "/metrics"})
+"""All that a process without an API answers."""

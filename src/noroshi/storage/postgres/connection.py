@@ -1,5 +1,6 @@
 """Connections: a URL in, configured connections to a database at the current schema out."""
 
+import asyncio
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from typing import Any
@@ -74,14 +75,19 @@ class Pool:
         )
 
     async def close(self) -> None:
-        if self._pool is not None:
-            await self._pool.close()
+        """Politely if the server answers; else without it."""
+        if self._pool is None:
+            return
+        try:
+            await asyncio.wait_for(self._pool.close(), CONNECT_SECONDS)
+        except LOST:
+            self._pool.terminate()
 
     @asynccontextmanager
-    async def borrow(self) -> AsyncIterator[Connection]:
+    async def borrow(self, within: float = CONNECT_SECONDS) -> AsyncIterator[Connection]:
         if self._pool is None:
             raise asyncpg.InterfaceError("the store has not been started")
-        async with self._pool.acquire(timeout=CONNECT_SECONDS) as connection:
+        async with self._pool.acquire(timeout=within) as connection:
             yield connection
 
 
