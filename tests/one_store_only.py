@@ -9,15 +9,21 @@ _WAITS = "is to take the store as a parameter once there are two"
 _OF_A_FILE = "the fault is one of a file: what SQLite writes, syncs and locks"
 
 ONE_STORE_ONLY = {
+    "tests/conformance/test_archives.py": "the file is the same, whichever store it was made from",
+    "tests/conformance/test_backups.py::test_both_stores_keep_the_same_columns": "it lays the two side by side",
+    "tests/conformance/test_days.py": "only PostgreSQL keeps days apart; what both promise is in test_history.py",
+    "tests/conformance/test_old_code.py": "a file has one process: the old version is gone when the new one starts",
     "tests/conformance/test_sqlite.py": "the file itself: its migrations, its schema, its queries and their plans",
     "tests/faults/test_bad_input.py": _WAITS,
     "tests/faults/test_busy_and_full.py": _OF_A_FILE,
+    "tests/faults/test_churn.py": "dead rows and vacuum are PostgreSQL's way; SQLite writes over them",
     "tests/faults/test_enqueue.py": "drivers of PostgreSQL, and transactions that overlap: a file has one writer",
     "tests/faults/test_l1_simulation.py": "one thread and virtual time, to which no server keeps",
     "tests/faults/test_l2_crash_points.py": _WAITS,
     "tests/faults/test_l3_kills.py": _WAITS,
     "tests/faults/test_l4_power_cuts.py": _OF_A_FILE,
     "tests/faults/test_l5_io_errors.py": _OF_A_FILE,
+    "tests/faults/test_move.py": "a move goes from the one store to the other",
     "tests/faults/test_poison.py": _WAITS,
     "tests/faults/test_provider_faults.py": _WAITS,
     "tests/faults/test_schemathesis.py": _WAITS,

@@ -9,17 +9,20 @@ from importlib import import_module
 from pathlib import Path
 from typing import Protocol, TextIO
 
+import structlog
 from msgspec import Struct
 
 from noroshi.domain import api_keys
 from noroshi.domain.categories import Categories
-from noroshi.domain.ids import DEFAULT_TENANT, BatchId
+from noroshi.domain.deliveries import Attempt
+from noroshi.domain.ids import DEFAULT_TENANT, BatchId, TenantId
 from noroshi.domain.instants import plus
 from noroshi.domain.lanes import Lane
+from noroshi.domain.marks import WHY_NOT_SERVED, Mark
 from noroshi.domain.misbehaviour import Misbehaviour
 from noroshi.domain.priorities import Priority
 from noroshi.domain.problems import ProblemError
-from noroshi.domain.records import ApiKey, KeyScope
+from noroshi.domain.records import ApiKey, CaughtMessage, KeyScope
 from noroshi.domain.requests import AcceptedAnswer, Caller, NotificationRequest
 from noroshi.flow.accept.gate import Gate
 from noroshi.flow.dispatch.settings import DispatchSettings
@@ -43,10 +46,12 @@ from noroshi.ports.meter import Meter
 from noroshi.ports.renderer import Renderer
 from noroshi.ports.sealer import Sealer
 from noroshi.settings import Settings, SettingsError
-from noroshi.storage.errors import NewerSchemaError, UnreachableError, UnsafeStoreError
+from noroshi.storage.errors import NewerSchemaError, NotServableError, UnreachableError, UnsafeStoreError
 from noroshi.storage.sqlite.connection import migrate, open_connection
 from noroshi.storage.sqlite.store import open_inline_store, open_store
 from noroshi.storage.store import Store
+
+_log = structlog.get_logger(__name__)
 
 Minting = Callable[[str, Sequence[KeyScope], int | None, timedelta | None], tuple[str, ApiKey]]
 """(name, scopes, calls a minute, life) in; the key to show once, and what the store keeps of it, out."""
@@ -62,6 +67,7 @@ class DataLockedError(RuntimeError):
 START_ERRORS: tuple[type[Exception], ...] = (
     DataLockedError,
     NewerSchemaError,
+    NotServableError,
     RegistryError,
     SecretsError,
     UnreachableError,
@@ -168,9 +174,18 @@ class Noroshi:
 
     async def start(self) -> None:
         await self._store.start()
+        await self._look_at_marks()
         await self.renderer.start()
         await self._way.start()
         self._is_running = True
+
+    async def _look_at_marks(self) -> None:
+        marks = await self._store.marks.read()
+        for mark in marks.keys() & WHY_NOT_SERVED.keys():
+            await self._store.stop()
+            raise NotServableError(WHY_NOT_SERVED[mark])
+        if Mark.RESTORED in marks:
+            _log.warning("restored_and_paused")
 
     async def stop(self) -> None:
         """Finishes what is under way; if the disk has failed there is nothing to wait for, since nothing could be
@@ -330,6 +345,24 @@ def _postgres(settings: Settings, sealer: Sealer, meter: Meter) -> Store:
         is_unsafe=settings.unsafe,
     )
     return store
+
+
+class _NothingCaught:
+    """For a roll that is called to be looked at."""
+
+    async def keep_caught(self, attempts: Sequence[Attempt]) -> None:
+        raise NotImplementedError
+
+    async def list_caught(
+        self, tenant: TenantId, channel: str | None, user_id: str | None, before: int | None, limit: int
+    ) -> list[CaughtMessage]:
+        raise NotImplementedError
+
+
+def roll_of(settings: Settings) -> Roll:
+    """The accounts that these settings give, without a server."""
+    values = {**settings.values, "NOROSHI_CATCHER": "on" if settings.catcher else "off"}
+    return call_roll(Parts(clock=SystemClock(), dice=SystemDice(), caught=_NothingCaught(), values=values))
 
 
 def join(

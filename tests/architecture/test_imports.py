@@ -23,9 +23,10 @@ PARTS = {
     "settings": {"domain", "flow", "storage", "machine", "reservations", "crawler"},
     "bootstrap": {"domain", "ports", "machine", "storage", "flow", "insight", "sources", "reservations", "crawler"}
     | {"settings", "flow.way"},
+    "care": {"domain", "ports", "machine", "storage", "settings", "bootstrap"},
     "client": {"domain", "settings", "bootstrap"},
     "enqueueing": {"domain", "machine"},
-    "entrypoints": {"client", "bootstrap", "domain", "ports", "settings", "entrypoints"},
+    "entrypoints": {"care", "client", "bootstrap", "domain", "ports", "settings", "entrypoints"},
 }
 """Part and the parts it may import, beside itself."""
 

@@ -10,6 +10,7 @@ import pytest
 from noroshi.ports.clock import Clock
 from tests.callers import ForeignCaller
 from tests.conformance.ground import Ground
+from tests.conformance.places import place  # noqa: F401
 from tests.conformance.stores import STORES, HandClock, Store
 
 

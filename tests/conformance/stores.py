@@ -17,9 +17,11 @@ from noroshi.ports.caught import Caught
 from noroshi.ports.clock import Clock
 from noroshi.ports.dead_letters import DeadLetters
 from noroshi.ports.devices import Devices
+from noroshi.ports.doubts import RestoredDoubts
 from noroshi.ports.duties import Duties
 from noroshi.ports.history import History
 from noroshi.ports.keys import Keys
+from noroshi.ports.marks import Marks
 from noroshi.ports.pauses import Pauses
 from noroshi.ports.people import People
 from noroshi.ports.queue import Queue
@@ -67,11 +69,15 @@ class Store(Protocol):
     @property
     def devices(self) -> Devices: ...
     @property
+    def doubts(self) -> RestoredDoubts: ...
+    @property
     def duties(self) -> Duties: ...
     @property
     def history(self) -> History: ...
     @property
     def keys(self) -> Keys: ...
+    @property
+    def marks(self) -> Marks: ...
     @property
     def pauses(self) -> Pauses: ...
     @property

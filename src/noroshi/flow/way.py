@@ -221,12 +221,13 @@ class Way:
             await self._parts.clock.sleep(_TIDY_EVERY)
 
     async def tidy(self) -> None:
-        """What nobody may rely on any more is removed, a page at a time; withdrawals left over are finished. One
-        process does it for all."""
+        """The coming days are made ready; what nobody may rely on any more is removed, a page at a time; withdrawals
+        left over are finished. One process does it for all."""
         parts = self._parts
         self.intake.unfinished = await parts.queue.unfinished()
         if not await parts.duties.take(TIDYING, _TIDYING_LASTS):
             return
+        await parts.history.make_ready()
         await self.desk.finish_cancelling()
         while await parts.batches.forget_keys(_TIDY_PAGE) == _TIDY_PAGE:
             pass

@@ -9,10 +9,12 @@ from noroshi.storage.announcing import LocalAnnouncements
 from noroshi.storage.batches import StoredBatches
 from noroshi.storage.dead_letters import StoredDeadLetters
 from noroshi.storage.history import StoredHistory
+from noroshi.storage.marks import StoredMarks
 from noroshi.storage.people import StoredDevices, StoredPeople
 from noroshi.storage.queue import StoredQueue
 from noroshi.storage.records import StoredCaught, StoredKeys, StoredPauses
 from noroshi.storage.requests import StoredRequests
+from noroshi.storage.restored import StoredDoubts
 from noroshi.storage.templates import StoredTemplates
 from noroshi.storage.turns import Readings, Turns
 
@@ -26,9 +28,11 @@ class Store:
         self.caught = StoredCaught(turns, readings)
         self.dead_letters = StoredDeadLetters(turns, readings)
         self.devices = StoredDevices(turns, readings, sealer)
+        self.doubts = StoredDoubts(turns, readings)
         self.duties = duties
-        self.history = StoredHistory(turns, readings)
+        self.history: StoredHistory = StoredHistory(turns, readings)
         self.keys = StoredKeys(turns, readings)
+        self.marks = StoredMarks(turns, readings)
         self.pauses = StoredPauses(turns, readings)
         self.people = StoredPeople(turns, readings, sealer)
         self.queue = StoredQueue(turns, readings, sealer, is_alone=is_alone)

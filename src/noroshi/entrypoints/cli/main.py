@@ -6,7 +6,8 @@ import typer
 
 from noroshi import __version__
 from noroshi.bootstrap import Back
-from noroshi.entrypoints.cli import keys
+from noroshi.entrypoints.cli import keeping, keys
+from noroshi.entrypoints.cli.doctor import doctor
 from noroshi.entrypoints.cli.serving import serve as serve_until_stopped
 from noroshi.entrypoints.cli.starting import DataOption, gathered_settings, one_line_errors, with_back
 from noroshi.entrypoints.cli.working import read_role
@@ -17,6 +18,8 @@ app = typer.Typer(
     no_args_is_help=True, add_completion=False, pretty_exceptions_enable=False, help="Noroshi: see README."
 )
 app.add_typer(keys.app, name="keys")
+for command in (keeping.backup, keeping.restore, keeping.move, doctor):
+    app.command()(command)
 
 
 MetricsPort = Annotated[

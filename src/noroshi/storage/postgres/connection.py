@@ -104,10 +104,11 @@ async def check_server(connection: Connection, *, is_unsafe: bool) -> None:
             )
 
 
-async def migrate(connection: Connection) -> int:
+async def migrate(connection: Connection, up_to: int | None = None) -> int:
     """Brings the database to the current schema, each step in its own transaction; answers the schema's number.
-    Processes that start together wait for the first."""
-    steps = migrations()
+    Processes that start together wait for the first. `up_to` stops at an earlier one, for a backup that is to be
+    restored into it."""
+    steps = [step for step in migrations() if up_to is None or step[0] <= up_to]
     await connection.execute("SELECT pg_advisory_lock(7317, 0)")
     try:
         await connection.execute(f"CREATE SCHEMA IF NOT EXISTS {SCHEMA}")

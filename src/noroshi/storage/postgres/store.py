@@ -12,6 +12,7 @@ from noroshi.storage.postgres.announcing import PostgresAnnouncements
 from noroshi.storage.postgres.connection import LOST, Pool, check_server, connect, migrate
 from noroshi.storage.postgres.days import make_days_ahead
 from noroshi.storage.postgres.duties import PostgresDuties
+from noroshi.storage.postgres.history import PostgresHistory
 from noroshi.storage.postgres.turns import PostgresReadings, PostgresStatements, PostgresTurns
 from noroshi.storage.store import Store
 
@@ -43,8 +44,10 @@ class PostgresStore(Store):
         self._writing = Pool(url, WRITERS)
         self._reading = Pool(url, READERS)
         turns = PostgresTurns(self._writing, clock, meter, crash_points)
+        readings = PostgresReadings(self._reading, clock)
         duties = PostgresDuties(turns, holder or f"{socket.gethostname()}:{os.getpid()}")
-        super().__init__(turns, PostgresReadings(self._reading, clock), sealer, duties, is_alone=False)
+        super().__init__(turns, readings, sealer, duties, is_alone=False)
+        self.history = PostgresHistory(turns, readings, url)
 
     async def start(self) -> int:
         number = await self._migrate()
