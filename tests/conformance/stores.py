@@ -107,9 +107,13 @@ def _sqlite_keeper(folder: Path, clock: Clock) -> Store:
     return OverALine(lambda: _sqlite_with_threads(folder, clock))
 
 
-def _sqlite_inline(_folder: Path, clock: Clock) -> Store:
+def _sqlite_inline(folder: Path, clock: Clock) -> Store:
     return open_inline_store(
-        open_connection(":memory:"), sealer=a_sealer(), clock=clock, meter=NullMeter(), crash_points=NoCrashPoints()
+        open_connection(str(folder / "noroshi.db"), synchronous="OFF"),
+        sealer=a_sealer(),
+        clock=clock,
+        meter=NullMeter(),
+        crash_points=NoCrashPoints(),
     )
 
 

@@ -21,6 +21,7 @@ from noroshi.flow.dispatch.sweeper import Sweeper
 from noroshi.machine.clock import SystemClock
 from noroshi.machine.crash_points import DIED
 from noroshi.machine.meter import NullMeter
+from noroshi.storage.duties import SoleDuties
 from noroshi.storage.sqlite.sql import SQL
 from tests.faults.machinery.caller import TEMPLATE, Caller
 from tests.faults.machinery.processes import NotReadyError, ServedNoroshi
@@ -66,6 +67,7 @@ async def live(path: Path) -> tuple[int, bool]:
         served=frozenset({(LANE.channel, LANE.account)}),
         announce=lambda _lanes: None,
         paused_categories=frozenset,
+        duties=SoleDuties(),
     )
     await sweeper.rescue_all()
     sent = 0

@@ -14,6 +14,7 @@ from noroshi.flow.dispatch.sweeper import PAGE, Sweeper
 from noroshi.machine.clock import SystemClock
 from noroshi.machine.meter import NullMeter
 from noroshi.ports.queue import Queue
+from noroshi.storage.duties import SoleDuties
 from tests.faults.machinery.report import publish
 from tests.faults.machinery.witness import LANE, Witness, WitnessedStore
 
@@ -71,6 +72,7 @@ def sweeper_of(life: WitnessedStore, queue: Queue) -> Sweeper:
         served=frozenset({(LANE.channel, LANE.account)}),
         announce=lambda _lanes: None,
         paused_categories=frozenset,
+        duties=SoleDuties(),
     )
 
 

@@ -1,9 +1,11 @@
 """Taken deliveries in, a packed form in which what many share stands once, and back."""
 
+from datetime import timedelta
 from typing import Any
 
 import msgspec
 
+from noroshi.domain.accounts import BreakerState
 from noroshi.domain.deliveries import Claim, DeliveryKey, Recipient, Taken
 from noroshi.domain.instants import Instant
 from noroshi.domain.lanes import Lane
@@ -41,6 +43,8 @@ class PackedTaken(msgspec.Struct, array_like=True):
     lease_until: Instant
     next_due_at: Instant | None
     has_more: bool
+    wait: timedelta
+    breaker: BreakerState | None
 
 
 class _Shared:
@@ -82,13 +86,15 @@ def pack_taken(taken: Taken) -> PackedTaken:
     ]
     first = taken.claims[0] if taken.claims else None
     lane, until = (None, Instant(0)) if first is None else (first.lane, first.lease_until)
-    return PackedTaken(packed, data.things, templates.things, lane, until, taken.next_due_at, taken.has_more)
+    rest = (taken.next_due_at, taken.has_more, taken.wait, taken.breaker)
+    return PackedTaken(packed, data.things, templates.things, lane, until, *rest)
 
 
 def opened(packed: PackedTaken) -> Taken:
     lane, until = packed.lane, packed.lease_until
+    rest = (packed.next_due_at, packed.has_more, packed.wait, packed.breaker)
     if lane is None:
-        return Taken([], packed.next_due_at, packed.has_more)
+        return Taken([], *rest)
     claims = [
         Claim(
             c.key,
@@ -108,4 +114,4 @@ def opened(packed: PackedTaken) -> Taken:
         )
         for c in packed.claims
     ]
-    return Taken(claims, packed.next_due_at, packed.has_more)
+    return Taken(claims, *rest)

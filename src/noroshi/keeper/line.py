@@ -11,17 +11,24 @@ from noroshi.domain.problems import ProblemError
 from noroshi.keeper.methods import METHODS, Method
 from noroshi.keeper.wire import Form, Frame, Splitter, decode, encode
 from noroshi.ports.accounts import Accounts
+from noroshi.ports.announcements import Announcements
 from noroshi.ports.batches import Batches
 from noroshi.ports.caught import Caught
+from noroshi.ports.clock import Clock
 from noroshi.ports.dead_letters import DeadLetters
 from noroshi.ports.devices import Devices
+from noroshi.ports.doubts import RestoredDoubts
+from noroshi.ports.duties import Duties
 from noroshi.ports.history import History
 from noroshi.ports.keys import Keys
+from noroshi.ports.marks import Marks
 from noroshi.ports.meter import Meter
 from noroshi.ports.pauses import Pauses
 from noroshi.ports.people import People
 from noroshi.ports.queue import Queue
+from noroshi.ports.requests import Requests
 from noroshi.ports.templates import Templates
+from noroshi.storage.announcing import LocalAnnouncements
 
 OPEN = 0
 """The topic of the first call; the others are the numbers of METHODS."""
@@ -76,9 +83,10 @@ class Line(asyncio.Protocol):
         if self._transport is None:
             raise _gone()
         self._last = self._last % _MOST_CALLS + 1
+        frame = encode(self._last, topic, value)
         future: asyncio.Future[Any] = asyncio.get_running_loop().create_future()
         self._waiting[self._last] = (future, method)
-        self._transport.write(encode(self._last, topic, value))
+        self._transport.write(frame)
         return future
 
     def data_received(self, data: bytes) -> None:
@@ -148,12 +156,23 @@ class RemotePorts:
         self.caught: Caught = port("caught")
         self.dead_letters: DeadLetters = port("dead_letters")
         self.devices: Devices = port("devices")
+        self.doubts: RestoredDoubts = port("doubts")
+        self.duties: Duties = port("duties")
         self.history: History = port("history")
         self.keys: Keys = port("keys")
+        self.marks: Marks = port("marks")
         self.pauses: Pauses = port("pauses")
         self.people: People = port("people")
         self.queue: Queue = port("queue")
+        self.requests: Requests = port("requests")
         self.templates: Templates = port("templates")
+
+    def announcements(self, clock: Clock) -> Announcements:  # noqa: ARG002 - nobody else serves this store
+        return LocalAnnouncements()
+
+    async def trouble(self) -> str | None:
+        """None: a keeper that cannot go on says so, or dies, and the server with it."""
+        return None
 
 
 def _gone() -> ProblemError:

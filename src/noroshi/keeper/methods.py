@@ -74,7 +74,7 @@ def _methods() -> Iterator[Method]:
         for name, function in vars(protocol).items():
             if inspect.iscoroutinefunction(function):
                 number += 1
-                yield (_Take if name == "take" else Method)(number, port, name, function)
+                yield (_Take if (port, name) == ("queue", "take") else Method)(number, port, name, function)
 
 
 METHODS: dict[int, Method] = {method.number: method for method in _methods()}

@@ -3,15 +3,21 @@
 from typing import Protocol
 
 from noroshi.ports.accounts import Accounts
+from noroshi.ports.announcements import Announcements
 from noroshi.ports.batches import Batches
 from noroshi.ports.caught import Caught
+from noroshi.ports.clock import Clock
 from noroshi.ports.dead_letters import DeadLetters
 from noroshi.ports.devices import Devices
+from noroshi.ports.doubts import RestoredDoubts
+from noroshi.ports.duties import Duties
 from noroshi.ports.history import History
 from noroshi.ports.keys import Keys
+from noroshi.ports.marks import Marks
 from noroshi.ports.pauses import Pauses
 from noroshi.ports.people import People
 from noroshi.ports.queue import Queue
+from noroshi.ports.requests import Requests
 from noroshi.ports.templates import Templates
 
 
@@ -29,15 +35,23 @@ class StorePorts(Protocol):
     @property
     def devices(self) -> Devices: ...
     @property
+    def doubts(self) -> RestoredDoubts: ...
+    @property
+    def duties(self) -> Duties: ...
+    @property
     def history(self) -> History: ...
     @property
     def keys(self) -> Keys: ...
+    @property
+    def marks(self) -> Marks: ...
     @property
     def pauses(self) -> Pauses: ...
     @property
     def people(self) -> People: ...
     @property
     def queue(self) -> Queue: ...
+    @property
+    def requests(self) -> Requests: ...
     @property
     def templates(self) -> Templates: ...
 
@@ -46,3 +60,11 @@ class StorePorts(Protocol):
         ...
 
     async def stop(self) -> None: ...
+
+    def announcements(self, clock: Clock) -> Announcements:
+        """To whoever serves this store. The clock is the process's own, also where the store keeps another."""
+        ...
+
+    async def trouble(self) -> str | None:
+        """Why nothing can be read or written at this moment; found out within a few seconds."""
+        ...

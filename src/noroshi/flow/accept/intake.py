@@ -2,8 +2,10 @@
 
 import asyncio
 from collections import deque
-from collections.abc import Callable
+from collections.abc import Callable, Coroutine, Iterator
+from contextlib import contextmanager
 from datetime import timedelta
+from typing import Any
 
 import structlog
 
@@ -17,6 +19,7 @@ from noroshi.domain.reasons import Reason
 from noroshi.ports.batches import Batches, Decide, Turn
 from noroshi.ports.clock import Clock
 from noroshi.ports.meter import Meter
+from noroshi.ports.requests import PrepareEnqueued
 
 ANSWER_WAIT = timedelta(seconds=2)
 """How long an answer waits for its batch to be decided; what is left then is undecided."""
@@ -56,8 +59,9 @@ class _Waiting:
 
 
 class Intake:
-    """The loop that keeps and addresses. `announce` is told which lanes got deliveries, `report_dead` what was
-    dead-lettered, by (lane, code)."""
+    """The loop that keeps and addresses, and takes in what callers have enqueued. `announce` is told which lanes got
+    deliveries, `report_dead` what was dead-lettered, by (lane, code), `report_refused` which enqueued requests died,
+    by code."""
 
     def __init__(
         self,
@@ -65,6 +69,8 @@ class Intake:
         decide: Decide,
         announce: Callable[[set[Lane]], None],
         report_dead: Callable[[dict[tuple[Lane, str], int]], None],
+        prepare: PrepareEnqueued,
+        report_refused: Callable[[dict[str, int]], None],
         clock: Clock,
         meter: Meter,
         *,
@@ -75,6 +81,8 @@ class Intake:
         self._decide = decide
         self._announce = announce
         self._report_dead = report_dead
+        self._prepare = prepare
+        self._report_refused = report_refused
         self._clock = clock
         self._meter = meter
         self._max_waiting = max_waiting
@@ -86,13 +94,17 @@ class Intake:
         self._next_due_at: Instant | None = None
         self._slice = LARGEST_SLICE // 2
         self._turns: set[asyncio.Task[None]] = set()
+        self._last_told: asyncio.Future[None]
         self._under_way = 0
         self._last_end = 0.0
         self._is_stopping = False
+        self._may_have_enqueued = True  # what was enqueued while nobody served
         self._loop_task: asyncio.Task[None] | None = None
         self.unfinished = 0
 
     async def start(self) -> None:
+        self._last_told = asyncio.get_running_loop().create_future()
+        self._last_told.set_result(None)
         self.wake()  # what a crash left undecided is due at once
         self._loop_task = asyncio.create_task(self._run(), name="intake")
 
@@ -149,6 +161,11 @@ class Intake:
         self._is_wanted = True
         self._moved.set()
 
+    def take_enqueued(self) -> None:
+        """A caller has enqueued something, or a dead request is to be tried again."""
+        self._may_have_enqueued = True
+        self.wake()
+
     async def _run(self) -> None:
         while self._arrived or not self._is_stopping:
             if self._is_wanted and self._is_worth_a_turn():
@@ -166,24 +183,39 @@ class Intake:
         return len(self._turns) < _TURNS_AT_ONCE and len(self._arrived) >= max(self._under_way, 1)
 
     def _begin_turn(self) -> None:
-        count = min(len(self._arrived), _NEW_BATCHES_A_TURN)
-        calls = [self._arrived.popleft() for _ in range(count)]
-        self._under_way += count
-        task = asyncio.create_task(self._see_through(calls))
-        self._turns.add(task)
+        is_taking = self._is_free_to_take()
+        if self._arrived or not is_taking:
+            count = min(len(self._arrived), _NEW_BATCHES_A_TURN)
+            calls = [self._arrived.popleft() for _ in range(count)]
+            self._turns.add(asyncio.create_task(self._see_through(self._turn(calls), count)))
+            self._under_way += count
+        if is_taking:
+            self._turns.add(asyncio.create_task(self._see_through(self._take_enqueued(), 0)))
 
-    async def _see_through(self, calls: list[_Waiting]) -> None:
+    async def _see_through(self, turn: Coroutine[Any, Any, bool], calls: int) -> None:
         try:
-            has_more = await self._turn(calls)
+            has_more = await turn
         except Exception as error:  # noqa: BLE001 - the loop outlives any one slice; what is due stays due
             self._meter.count("notification_processing_errors_total", stage="address")
             _log.error("address_turn_failed", error=type(error).__name__)
             await self._clock.sleep(_POLL)
             has_more = True
-        self._under_way -= len(calls)
+        self._under_way -= calls
         self._turns = {turn for turn in self._turns if turn is not asyncio.current_task()}
         self._is_wanted = self._is_wanted or has_more
         self._moved.set()
+
+    @contextmanager
+    def _in_order(self) -> Iterator[asyncio.Future[None]]:
+        """Around a turn, from asking the store to telling the answers; gives what to await before telling. They are
+        told in the order of their commits: who races for a key must find the winner among those who wait."""
+        before, told = self._last_told, asyncio.get_running_loop().create_future()
+        self._last_told = told
+        try:
+            yield before
+        finally:
+            if not told.done():
+                told.set_result(None)
 
     async def _rest(self) -> None:
         """Until a call arrives, a turn ends, something falls due, or a second has passed (the net under lost
@@ -205,28 +237,58 @@ class Intake:
     async def _turn(self, calls: list[_Waiting]) -> bool:
         """Whether another should follow at once."""
         new = [call.batch for call in calls]
-        is_urgent = any(batch.head.priority is Priority.CRITICAL for batch in new)
-        began = self._clock.monotonic()
-        try:
-            turn = await self._batches.keep(new, self._slice, self._decide, is_urgent=is_urgent)
-        except Exception as failure:
-            for call in calls:
-                if not call.kept.done():
-                    call.kept.set_exception(failure)
-            if not calls:
-                raise
-            return True
-        ended = self._clock.monotonic()
-        self._size_slice(turn, ended - max(began, self._last_end))
-        self._last_end = ended
-        self._answer(calls, turn)
-        self._count(new, turn)
+        with self._in_order() as before:
+            # Beside another turn nothing is urgent: it would be committed first, and the order would be lost.
+            is_urgent = before.done() and any(batch.head.priority is Priority.CRITICAL for batch in new)
+            began = self._clock.monotonic()
+            try:
+                turn = await self._batches.keep(new, self._slice, self._decide, is_urgent=is_urgent)
+            except Exception as failure:
+                for call in calls:
+                    if not call.kept.done():
+                        call.kept.set_exception(failure)
+                if not calls:
+                    raise
+                return True
+            await before
+            ended = self._clock.monotonic()
+            self._size_slice(turn, ended - max(began, self._last_end))
+            self._last_end = ended
+            self._answer(calls, turn)
+        self._count([batch for batch, earlier in zip(new, turn.earlier, strict=True) if earlier is None], turn)
+        return self._go_on(turn)
+
+    def _is_free_to_take(self) -> bool:
+        """Asked once a round: the watch tells again of what is left waiting."""
+        may_have, self._may_have_enqueued = self._may_have_enqueued, False
+        return may_have and not self._is_stopping and self.unfinished < self._max_unfinished
+
+    async def _take_enqueued(self) -> bool:
+        """A turn of its own: whatever is wrong with it, no call suffers."""
+        with self._in_order() as before:
+            try:
+                turn = await self._batches.keep((), self._slice, self._decide, prepare=self._prepare)
+            except Exception as error:  # noqa: BLE001 - what waits goes on waiting
+                self._meter.count("notification_processing_errors_total", stage="accept")
+                _log.error("taking_enqueued_failed", error=type(error).__name__)
+                return False
+            await before
+            self._answer([], turn)
+        self._may_have_enqueued = self._may_have_enqueued or turn.has_more_enqueued
+        self._count(turn.enqueued, turn)
+        self._meter.count("notification_requests_taken_total", len(turn.enqueued))
+        if turn.refused:
+            self._report_refused(turn.refused)
+        return self._go_on(turn)
+
+    def _go_on(self, turn: Turn) -> bool:
+        """Whether another should follow at once."""
         if turn.lanes:
             self._announce(turn.lanes)
         if turn.dead:
             self._report_dead(turn.dead)
         self._next_due_at = turn.next_due_at
-        return bool(self._arrived) or turn.has_more
+        return bool(self._arrived) or turn.has_more or self._may_have_enqueued
 
     def _size_slice(self, turn: Turn, seconds: float) -> None:
         """Larger slices while turns are short, smaller ones when they are not: disks and populations differ."""
@@ -261,7 +323,7 @@ class Intake:
             if call.decided is not None and not call.decided.done():
                 call.decided.set_result(so_far)
 
-    def _count(self, new: list[NewBatch], turn: Turn) -> None:
+    def _count(self, kept: list[NewBatch], turn: Turn) -> None:
         self.unfinished += turn.deliveries
         meter = self._meter
         meter.gauge("accept_waiting_calls", len(self._arrived))
@@ -270,8 +332,7 @@ class Intake:
                 meter.count("notification_rate_limited_total", count, channel=channel)
             elif reason == Reason.TEMPLATE_MISSING:
                 meter.count("notification_template_not_found_total", count, channel=channel)
-        kept = [len(batch.user_ids) for batch, earlier in zip(new, turn.earlier, strict=True) if earlier is None]
         if kept:
             meter.count("notification_batches_created_total", len(kept))
-        for recipients in kept:
-            meter.observe("notification_batch_size", recipients)
+        for batch in kept:
+            meter.observe("notification_batch_size", len(batch.user_ids))

@@ -34,7 +34,8 @@ _log = structlog.get_logger(__name__)
 class LaneRunner:
     """The workers of a lane take turns at claiming (whoever holds a baton) and send side by side. What is known of
     waiting work is one due time: it comes from announcements, from the last take, and from looks. While there is
-    more than the last take could hold, two claim at once, and what they and others settle shares a commit."""
+    more than the last take could hold, two claim at once (unless the account has a pace, which is what they would
+    wait for), and what they claim and others settle shares a commit."""
 
     def __init__(self, lane: Lane, channel: Channel, gate: Gate, kit: Kit) -> None:
         self.lane = lane
@@ -45,7 +46,7 @@ class LaneRunner:
         self._max_batch = channel.max_batch
         self._lease = channel.attempt_timeout + kit.settings.lease_margin
         self._sending = Sending(lane, channel, gate, kit)
-        self._batons = asyncio.Semaphore(_TAKES_AT_ONCE)
+        self._batons = asyncio.Semaphore(_TAKES_AT_ONCE if channel.per_second is None else 1)
         self._signal = asyncio.Event()
         self._due_at: Instant | None = None
         self._taking = 0
@@ -138,7 +139,8 @@ class LaneRunner:
         self._taking += 1
         asked_at = kit.clock.monotonic()
         try:
-            taken = await kit.queue.take(self.lane, limit, self._lease, kit.stops.categories)
+            terms = self._gate.terms(permit)
+            taken = await kit.queue.take(self.lane, limit, self._lease, kit.stops.categories, terms)
         except BaseException:
             self._gate.give_back(permit)
             self.expect(AT_ONCE)
@@ -148,16 +150,25 @@ class LaneRunner:
         self._remember(taken)
         if not taken.claims:
             self._gate.give_back(permit)
+            self._hold_back(taken)
             return None
-        flight = Flight(taken.claims, self._lease, asked_at, permit)
+        flight = Flight(taken.claims, self._lease, asked_at, permit, plus(tick_of(kit.clock), taken.wait))
         kit.flights.begin(flight)
         return flight
+
+    def _hold_back(self, taken: Taken) -> None:
+        """The account let nothing go, for other processes have used it up or broken it: its gate knows it now."""
+        if taken.breaker is not None:
+            self._sending.learn_breaker(taken.breaker)
+        elif taken.wait:
+            self._gate.hold(taken.wait)
 
     def _remember(self, taken: Taken) -> None:
         self._has_more = taken.has_more and bool(taken.claims)
         if taken.has_more:
             # Due and yet not to be had: look again, but not in a busy loop.
-            self.expect(AT_ONCE if taken.claims else plus(self._kit.clock.now(), _BREATH))
+            is_hoped = taken.claims or taken.wait or taken.breaker is not None
+            self.expect(AT_ONCE if is_hoped else plus(self._kit.clock.now(), _BREATH))
             return
         if taken.next_due_at is not None:
             self.expect(taken.next_due_at)
