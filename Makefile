@@ -8,7 +8,7 @@ PYTEST := $(BIN)/python -m pytest
 QUICK := $(wildcard tests/architecture tests/unit tests/conformance)
 WHOLE := $(wildcard tests/stories tests/faults)
 
-.PHONY: help setup run check test test-full bench bench-full simulate-mutants docs lock clean
+.PHONY: help setup run check test test-full services services-stop bench bench-full simulate-mutants docs lock clean
 
 help: ## what there is
 	@sed -n 's/^\([a-z-]*\):.*## /\1\t/p' $(MAKEFILE_LIST) | expand -t 20
@@ -32,6 +32,12 @@ endif
 test-full: check ## also the slow ones: the nightly and release columns
 	NOROSHI_TEST_FULL=1 $(PYTEST) -n 2 --dist loadgroup tests
 
+services: $(VENV)/test.stamp ## starts the servers that tests use and keeps them; without it each run starts its own
+	@$(BIN)/python -m tests.services start
+
+services-stop: ## ends them
+	@$(or $(wildcard $(BIN)/python),$(PYTHON)) -m tests.services stop
+
 bench: $(VENV)/test.stamp ## the figures, side by side in one run; some of them: make bench B="B1 B2"
 	$(BIN)/python -m bench $(B)
 
@@ -51,7 +57,8 @@ lock: $(VENV)/test.stamp ## pins the newest versions that requirements/*.in allo
 		--output-file $$name.lock $$name.in || exit 1; done
 
 clean: ## removes what was made here; the demonstration's data stays
-	rm -rf $(VENV) .mypy_cache .pytest_cache .ruff_cache .hypothesis dist
+	@test ! -d build/services || $(MAKE) --no-print-directory services-stop
+	rm -rf $(VENV) .mypy_cache .pytest_cache .ruff_cache .hypothesis build dist
 	find . -name __pycache__ -type d -prune -exec rm -rf {} +
 
 $(VENV)/pyvenv.cfg:

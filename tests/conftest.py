@@ -1,14 +1,25 @@
-"""What every test run does: the same examples each time, and an honest last line about what was skipped."""
+"""What every test run does: the same examples each time, servers that end with it, and honest last lines about what
+ran on which store and what was skipped."""
 
 import logging
 import os
 from collections import Counter
 from collections.abc import Generator
+from contextlib import ExitStack
+from pathlib import Path
 from typing import Any
 
 import hypothesis
 import pytest
 import structlog
+
+from tests.services.fixtures import (  # noqa: F401
+    postgres_databases,
+    postgres_server,
+    postgres_url,
+    start_postgres,
+)
+from tests.services.runs import joined_run
 
 MISSING_SERVICE = "service missing: "
 """How a test says that it needs a server this machine lacks: `pytest.skip("service missing: postgres")`."""
@@ -19,6 +30,13 @@ ARE_SERVICES_REQUIRED = os.environ.get("NOROSHI_REQUIRE_SERVICES") == "1"
 hypothesis.settings.register_profile("gate", deadline=None, derandomize=True, database=None)
 hypothesis.settings.register_profile("full", deadline=None, max_examples=2_000, print_blob=True)
 hypothesis.settings.load_profile("full" if os.environ.get("NOROSHI_TEST_FULL") == "1" else "gate")
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    """Workers belong to the run of their controller, whose end is the end of every server."""
+    ends = ExitStack()
+    ends.enter_context(joined_run())
+    config.add_cleanup(ends.close)
 
 
 @pytest.fixture(autouse=True)
@@ -39,6 +57,13 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
         group = item.get_closest_marker("xdist_group")
         if group is not None and not item.nodeid.endswith(f"@{group.args[0]}"):
             item._id = type(item.id).parse(f"{item.nodeid}@{group.args[0]}")
+
+
+def pytest_itemcollected(item: pytest.Item) -> None:
+    """A report says on which store its test ran, also from a worker to its controller."""
+    parameters = getattr(item, "callspec", None)
+    if parameters is not None and "store" in parameters.params:
+        item.user_properties.append(("store", str(parameters.params["store"])))
 
 
 def _reason(report: Any) -> str:
@@ -66,7 +91,19 @@ def pytest_make_collect_report() -> Generator[None, pytest.CollectReport, pytest
     return report
 
 
+def _stores(reports: list[Any]) -> dict[str, Counter[str]]:
+    """How many tests of each folder ran on each store."""
+    counts: dict[str, Counter[str]] = {}
+    for report in reports:
+        for store in (value for name, value in report.user_properties if name == "store" and report.when == "call"):
+            counts.setdefault(Path(report.location[0]).parent.name, Counter())[store] += 1
+    return counts
+
+
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
+    ran = [report for outcome in ("passed", "failed") for report in terminalreporter.stats.get(outcome, [])]
+    for folder, counts in sorted(_stores(ran).items()):
+        terminalreporter.write_line(f"{folder}: " + ", ".join(f"{counts[one]} on {one}" for one in sorted(counts)))
     reasons = Counter(_reason(report) for report in terminalreporter.stats.get("skipped", []))
     if reasons:
         terminalreporter.write_line("skipped: " + "; ".join(f"{count} x {why}" for why, count in reasons.items()))

@@ -20,9 +20,30 @@ def test_fine():
     pass
 """
 
+ON_STORES = """
+import pytest
+
+@pytest.fixture(params=["sqlite-inline", "postgres"])
+def store(request):
+    if request.param == "postgres" and request.function.__name__ == "test_skipped":
+        pytest.skip("service missing: postgres")
+    return request.param
+
+@pytest.mark.parametrize("number", range(3))
+def test_counted(store, number):
+    assert number < 2 or store != "postgres"
+
+def test_skipped(store):
+    pass
+
+def test_without():
+    pass
+"""
+
 
 @pytest.fixture
-def project(pytester: pytest.Pytester) -> pytest.Pytester:
+def project(pytester: pytest.Pytester, monkeypatch: pytest.MonkeyPatch) -> pytest.Pytester:
+    monkeypatch.setenv("PYTHONPATH", str(ROOT))
     pytester.makeconftest((ROOT / "tests" / "conftest.py").read_text())
     pytester.makepyfile(test_skips=SKIPS)
     pytester.makepyfile(test_module='import pytest\npytest.skip("service missing: kafka", allow_module_level=True)')
@@ -53,6 +74,15 @@ def test_where_services_are_required_a_missing_one_fails_and_other_skips_stay(
     done = run(project)
     done.assert_outcomes(passed=1, skipped=1, failed=1, errors=1)
     assert done.ret != 0
+
+
+@pytest.mark.parametrize("workers", ["0", "2"])
+def test_a_run_ends_with_how_many_tests_ran_on_each_store(project: pytest.Pytester, workers: str) -> None:
+    # issue 3
+    folder = project.mkdir("conformance")
+    (folder / "test_stores.py").write_text(ON_STORES)
+    done = project.runpytest_subprocess("-p", "no:cacheprovider", "-n", workers, "conformance")
+    assert "conformance: 3 on postgres, 4 on sqlite-inline" in done.outlines
 
 
 def test_ci_runs_the_command_that_the_readme_names() -> None:
