@@ -1,10 +1,8 @@
 """Every test of this folder gets a fresh store of each kind, and the ground to stand on."""
 
-import os
 from collections.abc import AsyncIterator
 from pathlib import Path
 
-import asyncpg
 import pytest
 
 from noroshi.ports.clock import Clock
@@ -19,14 +17,9 @@ def clock() -> Clock:
 
 @pytest.fixture(params=STORES)
 async def store(request: pytest.FixtureRequest, tmp_path: Path, clock: Clock) -> AsyncIterator[Store]:
-    if request.param == "postgres":
-        if "PGURL" not in os.environ:
-            pytest.skip("service missing: postgres")
-
-        c = await asyncpg.connect(os.environ["PGURL"])
-        await c.execute("DROP SCHEMA IF EXISTS noroshi CASCADE")
-        await c.close()
-    opened = STORES[request.param](tmp_path, clock)
+    is_file = request.param != "postgres"
+    place = str(tmp_path / "noroshi.db") if is_file else request.getfixturevalue("postgres_schema")()
+    opened = STORES[request.param](place, clock)
     await opened.start()
     yield opened
     await opened.stop()

@@ -1,9 +1,7 @@
-"""The stores under test: a name, a folder and a clock in, an open store out."""
+"""The stores under test: a name, a place and a clock in, an open store out."""
 
-import os
 from collections.abc import Callable
-from datetime import UTC, datetime, timedelta
-from pathlib import Path
+from datetime import timedelta
 from typing import Protocol
 
 from noroshi.domain.instants import Instant, at, plus
@@ -26,9 +24,9 @@ from noroshi.ports.templates import Templates
 from noroshi.storage.postgres.store import PostgresStore
 from noroshi.storage.sqlite.connection import open_connection
 from noroshi.storage.sqlite.store import open_inline_store, open_store
+from tests import stores
 
-MONDAY = at(datetime(2026, 3, 2, 9, 0, tzinfo=UTC))
-"""When every test begins, unless it says otherwise: 18:00 in Tokyo, 09:00 in London."""
+MONDAY = at(stores.MONDAY)
 
 
 class HandClock:
@@ -88,9 +86,9 @@ def _broken() -> None:
     raise AssertionError("the disk is said to have failed")
 
 
-def _sqlite_with_threads(folder: Path, clock: Clock) -> Store:
+def _sqlite_with_threads(path: str, clock: Clock) -> Store:
     return open_store(
-        str(folder / "noroshi.db"),
+        path,
         sealer=a_sealer(),
         clock=clock,
         meter=NullMeter(),
@@ -100,23 +98,17 @@ def _sqlite_with_threads(folder: Path, clock: Clock) -> Store:
     )
 
 
-def _sqlite_inline(_folder: Path, clock: Clock) -> Store:
+def _sqlite_inline(_path: str, clock: Clock) -> Store:
     return open_inline_store(
         open_connection(":memory:"), sealer=a_sealer(), clock=clock, meter=NullMeter(), crash_points=NoCrashPoints()
     )
 
 
-def _postgres(_folder: Path, clock: Clock) -> Store:
-    return PostgresStore(
-        os.environ["PGURL"],
-        sealer=a_sealer(),
-        meter=NullMeter(),
-        crash_points=NoCrashPoints(),
-        clock=clock,
-    )
+def _postgres(url: str, clock: Clock) -> Store:
+    return PostgresStore(url, sealer=a_sealer(), meter=NullMeter(), crash_points=NoCrashPoints(), clock=clock)
 
 
-STORES: dict[str, Callable[[Path, Clock], Store]] = {
+STORES: dict[str, Callable[[str, Clock], Store]] = {
     "sqlite-threads": _sqlite_with_threads,
     "sqlite-inline": _sqlite_inline,
     "postgres": _postgres,
