@@ -22,6 +22,12 @@ MONDAY = datetime(2026, 3, 2, 9, 0, tzinfo=UTC)
 OpenDatabase = Callable[[], str]
 
 
+def hasty(url: str) -> str:
+    """The same database, where a commit is answered before it is on the disk: as safe as tests in which no server
+    dies have to be, and ten times as quick. The store calls that unsafe."""
+    return f"{url}?synchronous_commit=off"
+
+
 def make_schema(url: str) -> None:
     """What every database begins with: the schema, and the days around today and around that Monday. A test that
     comes to other days has them made, and costs a database."""

@@ -25,6 +25,7 @@ from noroshi.storage.postgres.store import PostgresStore
 from noroshi.storage.sqlite.connection import open_connection
 from noroshi.storage.sqlite.store import open_inline_store, open_store
 from tests import stores
+from tests.stores import hasty
 
 MONDAY = at(stores.MONDAY)
 
@@ -105,7 +106,14 @@ def _sqlite_inline(_path: str, clock: Clock) -> Store:
 
 
 def _postgres(url: str, clock: Clock) -> Store:
-    return PostgresStore(url, sealer=a_sealer(), meter=NullMeter(), crash_points=NoCrashPoints(), clock=clock)
+    return PostgresStore(
+        hasty(url),
+        sealer=a_sealer(),
+        meter=NullMeter(),
+        crash_points=NoCrashPoints(),
+        clock=clock,
+        is_unsafe=True,
+    )
 
 
 STORES: dict[str, Callable[[str, Clock], Store]] = {
