@@ -19,6 +19,9 @@ from tests.stores import KINDS, MONDAY
 from tests.stories.world import World
 
 Build = Callable[..., World]
+OpenStore = Callable[[], dict[str, str]]
+"""Answers the settings that put a product on a store of its own."""
+
 NEVER = timedelta(days=1)
 
 
@@ -36,8 +39,7 @@ def rounds() -> bool:
 
 
 @pytest.fixture(params=KINDS)
-def store(request: pytest.FixtureRequest) -> Callable[[], dict[str, str]]:
-    """Each call answers the settings that put a product on a store of its own."""
+def store(request: pytest.FixtureRequest) -> OpenStore:
     if request.param == "sqlite":
         return dict
     open_database = request.getfixturevalue("postgres_schema")
@@ -45,9 +47,7 @@ def store(request: pytest.FixtureRequest) -> Callable[[], dict[str, str]]:
 
 
 @pytest.fixture
-def build(
-    tmp_path: Path, rounds: bool, store: Callable[[], dict[str, str]], monkeypatch: pytest.MonkeyPatch
-) -> Iterator[Build]:
+def build(tmp_path: Path, rounds: bool, store: OpenStore, monkeypatch: pytest.MonkeyPatch) -> Iterator[Build]:
     """Builds worlds: `build(start, max_unfinished="3")`."""
     if not rounds:
         take_rounds_away(monkeypatch)

@@ -29,8 +29,18 @@ class WiredLoop(SimLoop, BaseSelectorEventLoop):
         SimLoop.__init__(self, random.Random(0), start)
         BaseSelectorEventLoop.__init__(self)
         self._connecting = 0
+        self._answers_left = 0
         self.owing: set[_Wire] = set()
-        self.answers = 0
+
+    def run_until_answered(self, count: int) -> None:
+        """Until the server has answered so often; it may have stopped asking before."""
+        self._answers_left = count
+        self.run_until_idle(self.time())
+
+    def note_answer(self) -> None:
+        self._answers_left -= 1
+        if self._answers_left == 0:
+            self.stop()
 
     def _take_steps(self, deadline: float) -> None:
         while not self._is_halting and (self._ready or self._wake(deadline)):
@@ -74,6 +84,7 @@ class _Wire(_SelectorSocketTransport):  # type: ignore[misc]
 
     def __init__(self, loop: WiredLoop, sock: Any, protocol: asyncio.Protocol, waiter: Any, **more: Any) -> None:
         self._wired_loop = loop
+        self._heard = b""
         super().__init__(loop, sock, protocol, waiter, **more)
 
     def set_protocol(self, protocol: asyncio.Protocol) -> None:
@@ -84,9 +95,10 @@ class _Wire(_SelectorSocketTransport):  # type: ignore[misc]
         super().write(data)
 
     def hear(self, data: bytes) -> None:
-        if data[-6:-1] == _READY_FOR_QUERY:
+        self._heard = (self._heard + data)[-len(_READY_FOR_QUERY) - 1 :]
+        if self._heard.startswith(_READY_FOR_QUERY):
             self._wired_loop.owing.discard(self)
-            self._wired_loop.answers += 1
+            self._wired_loop.note_answer()
 
     def cut(self) -> None:
         self.abort()
