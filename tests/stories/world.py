@@ -288,7 +288,7 @@ class World:
         if not self.is_on_postgres:
             return apsw.Connection(str(self._settings.store_path)).execute(question).fetchall()
         with psycopg.connect(self._settings.store, options="-c search_path=noroshi") as connection:
-            return connection.execute(question).fetchall()  # type: ignore[call-overload,no-any-return]
+            return connection.execute(question).fetchall()
 
     def caught(self, person: Person | None = None, channel: str | None = None) -> list[Json]:
         """What was caught, oldest first."""

@@ -7,7 +7,6 @@ from collections.abc import Iterator
 import asyncpg
 import psycopg
 import pytest
-
 from tests.faults.machinery.wired_loop import WiredLoop
 
 HOUR = 3600.0

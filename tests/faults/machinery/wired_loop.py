@@ -7,8 +7,8 @@ it came, on which asyncio's own connections depend: the order is the server's, a
 
 import asyncio
 import random
-from collections import deque
 from asyncio.selector_events import BaseSelectorEventLoop, _SelectorSocketTransport  # type: ignore[attr-defined]
+from collections import deque
 from typing import Any
 
 from tests.faults.machinery.sim_loop import SimLoop, StuckError
