@@ -14,7 +14,7 @@ from pathlib import Path
 import apsw
 from rich.console import Console
 
-from bench import b01_accept, b02_address, b03_drain, b09_due, b10_idle, b11_urgent, b14, memory
+from bench import b01_accept, b02_address, b03_drain, b07_mail, b09_due, b10_idle, b11_urgent, b14, memory
 from bench.counts import WrongCountError
 from bench.figures import Row
 from bench.probe import filesystem_of
@@ -26,6 +26,7 @@ SCENARIOS: dict[str, Callable[[Run], list[Row]]] = {
     "B1": b01_accept.run,
     "B2": b02_address.run,
     "B3": b03_drain.run,
+    "B7": b07_mail.run,
     "B9": b09_due.run,
     "B10": b10_idle.run,
     "B11": b11_urgent.run,

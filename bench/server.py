@@ -34,7 +34,8 @@ SELECT EXISTS (SELECT 1 FROM batches WHERE state = 0 AND due_at <= ?1)
     OR EXISTS (SELECT 1 FROM deliveries WHERE lane IN (SELECT value FROM json_each(?2)) AND state = 0 AND due_at <= ?1)
 """
 _IS_UNDECIDED = "SELECT EXISTS (SELECT 1 FROM batches WHERE state = 0 AND due_at <= ?1)"
-_LANES = msgspec.json.encode([f"email.noop.{name}" for name in ("critical", "high", "normal", "low")]).decode()
+_PRIORITIES = ("critical", "high", "normal", "low")
+_LANES = msgspec.json.encode([f"email.{who}.{name}" for who in ("noop", "smtp") for name in _PRIORITIES]).decode()
 
 
 class BenchError(Exception):
@@ -163,16 +164,18 @@ def tally_of(population: Population) -> Path:
 
 
 @contextmanager
-def noroshi_on(population: Population, *, channel: str = "noop") -> Iterator[Noroshi]:
-    """The product, started; stopped cleanly at the end. `channel`: `noop` or `catcher`."""
-    environment = {"NOROSHI_DATA": str(population.folder), "NOROSHI_LOG_LEVEL": "error", **RAISED}
+def noroshi_on(
+    population: Population, *, channel: str = "noop", more: Mapping[str, str] | None = None
+) -> Iterator[Noroshi]:
+    """The product, started; stopped cleanly at the end. `channel`: `noop`, `catcher`, or one that `more` sets up."""
+    environment = {"NOROSHI_DATA": str(population.folder), "NOROSHI_LOG_LEVEL": "error", **RAISED, **(more or {})}
     if channel == "noop":
         environment |= {"NOROSHI_CHANNELS": "bench.noop:factory", TALLY: str(tally_of(population))}
-    else:
+    elif channel == "catcher":
         environment |= {"NOROSHI_CATCHER": "on"}
-    port = _free_port()
+    port = free_port()
     command = ["noroshi.entrypoints.cli.main", "serve", "--port", str(port)]
-    server = Noroshi(_spawn(command, environment), port, population)
+    server = Noroshi(spawn(command, environment), port, population)
     try:
         server.wait_until_ready()
         yield server
@@ -183,8 +186,8 @@ def noroshi_on(population: Population, *, channel: str = "noop") -> Iterator[Nor
 @contextmanager
 def decoder() -> Iterator[Server]:
     """The same web server with a route that only decodes."""
-    port = _free_port()
-    server = Server(_spawn(["bench.decode_only", str(port)], {}), port)
+    port = free_port()
+    server = Server(spawn(["bench.decode_only", str(port)], {}), port)
     try:
         server.wait_until_ready()
         yield server
@@ -193,7 +196,7 @@ def decoder() -> Iterator[Server]:
 
 
 def begin_load(plan: Plan) -> "subprocess.Popen[bytes]":
-    generator = _spawn(["bench.generator"], {}, stdin=subprocess.PIPE, stdout=subprocess.PIPE)
+    generator = spawn(["bench.generator"], {}, stdin=subprocess.PIPE, stdout=subprocess.PIPE)
     assert generator.stdin is not None
     generator.stdin.write(msgspec.json.encode(plan))
     generator.stdin.close()
@@ -212,7 +215,7 @@ def finish_load(generator: "subprocess.Popen[bytes]") -> Report:
     return report
 
 
-def _spawn(command: list[str], environment: Mapping[str, str], **streams: Any) -> "subprocess.Popen[bytes]":
+def spawn(command: list[str], environment: Mapping[str, str], **streams: Any) -> "subprocess.Popen[bytes]":
     kept = {name: value for name, value in os.environ.items() if not name.startswith("NOROSHI_")}
     path = os.pathsep.join([str(_ROOT), str(_ROOT / "src")])
     return subprocess.Popen(
@@ -220,7 +223,7 @@ def _spawn(command: list[str], environment: Mapping[str, str], **streams: Any) -
     )
 
 
-def _free_port() -> int:
+def free_port() -> int:
     with socket.socket() as taken:
         taken.bind(("127.0.0.1", 0))
         port: int = taken.getsockname()[1]

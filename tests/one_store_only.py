@@ -26,6 +26,7 @@ ONE_STORE_ONLY = {
     "tests/stories/test_breaker.py": _WAITS,
     "tests/stories/test_dead_letters.py": _WAITS,
     "tests/stories/test_doors.py": _WAITS,
+    "tests/stories/test_email_over_smtp.py": _WAITS,
     "tests/stories/test_first_message.py": _WAITS,
     "tests/stories/test_idempotency.py": _WAITS,
     "tests/stories/test_limits.py": _WAITS,

@@ -14,6 +14,7 @@ from msgspec import Struct, field
 from noroshi.domain.categories import Category, OnUnknown, OverLimit
 from noroshi.domain.people import DEFAULT_LOCALE
 from noroshi.domain.priorities import Priority
+from noroshi.flow.send.settings import provider_settings
 
 FILE_NAME = "noroshi.toml"
 MOST_WORKERS = 64
@@ -25,7 +26,7 @@ class SettingsError(Exception):
 
 class Settings(Struct, frozen=True):
     """Everything that was set. `values` holds the same as text by name in the environment, for the parts that read
-    their own settings."""
+    their own settings, and what a provider brought along stands there alone."""
 
     data: Path
     host: str
@@ -230,6 +231,10 @@ SETTINGS: tuple[Setting, ...] = (
     Setting("log_format", _one_of("console", "json"), "console", "`json` for machines, `console` for people."),
     Setting("crash_at", _text, None, "Tests only: ends the server at a crash point, `name` or `name:count`."),
     Setting("unsafe", _switch, "off", "`on`: start although a setting is fit for tests and demonstrations only."),
+    *(
+        Setting(row.key, row.read, row.default, row.help, default_text=row.default_text, is_secret=row.is_secret)
+        for row in provider_settings()
+    ),
 )
 
 
@@ -251,7 +256,7 @@ def read_settings(environ: Mapping[str, str], given: Mapping[str, str] | None = 
     texts.setdefault("public_url", f"http://{host}:{texts['port']}")
     values = {rows[key].variable: text for key, text in texts.items()}
     read = {key: _parsed(row, texts.get(key)) for key, row in rows.items()}
-    settings = Settings(**read, values=values)
+    settings = Settings(**{key: read[key] for key in read.keys() & set(Settings.__struct_fields__)}, values=values)
     if settings.crash_at is not None and not settings.unsafe:
         raise SettingsError("NOROSHI_CRASH_AT ends the server on purpose: set NOROSHI_UNSAFE=on too, in a test")
     return settings

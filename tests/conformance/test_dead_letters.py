@@ -158,6 +158,34 @@ async def test_replaying_one_device_of_a_sent_push_leaves_it_sent(ground: Ground
     assert len((await ground.take(PUSH)).claims) == 2
 
 
+@pytest.mark.parametrize("verdict", [Verdict.SUPPRESSED, Verdict.CANCELLED])
+async def test_a_dead_letter_of_one_device_outweighs_how_the_others_ended(ground: Ground, verdict: Verdict) -> None:
+    # N6.3: a person may still replay it
+    batch_id = await ground.accept(JIRO, channels=["push"])
+    first, *others = (await ground.take(PUSH)).claims
+    await ground.settle(first, Verdict.DEAD, code="GONE")
+    for claim in others:
+        await ground.settle(claim, verdict, is_tried=False)
+    view = await ground.view(batch_id)
+    assert (view.status, view.reason) == (Status.DEAD_LETTERED, "GONE")
+    assert await ground.store.dead_letters.replay(HERE, ANY, None, "op", 10) == (1, 0)
+    await ground.settle(await ground.claim(PUSH), Verdict.SENT)
+    assert (await ground.view(batch_id)).status is Status.SENT
+
+
+async def test_a_dead_letter_of_one_device_outweighs_a_withdrawal_of_the_others(ground: Ground) -> None:  # N6.3
+    batch_id = await ground.accept(JIRO, channels=["push"])
+    first, *others = (await ground.take(PUSH)).claims
+    await ground.settle(first, Verdict.DEAD, code="GONE")
+    for claim in others:
+        await ground.settle(claim, Verdict.RELEASE, is_tried=False)
+    assert await ground.store.batches.begin_cancel(HERE, batch_id)
+    while await ground.store.batches.cancel_page(10):
+        pass
+    view = await ground.view(batch_id)
+    assert (view.status, view.reason) == (Status.DEAD_LETTERED, "GONE")
+
+
 async def test_what_dies_again_is_a_dead_letter_again(ground: Ground) -> None:
     batch_id, first = await dead(ground)
     await ground.store.dead_letters.replay(HERE, ANY, None, "operator", 10)

@@ -44,6 +44,14 @@ def joined_run() -> Iterator[Path]:
             sweep(run)
 
 
+def current_run() -> Path:
+    """Only within one: a server started outside would be gone before anyone could use it."""
+    given = os.environ.get(VARIABLE)
+    if given is None:
+        raise RuntimeError("no run has begun: `with joined_run()`")
+    return Path(given)
+
+
 def new_run() -> Path:
     """Where a server that runs as another account reaches its own folder, as it might not in root's TMPDIR."""
     run = Path(tempfile.mkdtemp(prefix="noroshi-", dir=None if os.geteuid() else "/tmp"))  # noqa: S108

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from tests.services.postgres import PostgresServer, installation_in
-from tests.services.runs import ROOT, guard, is_running, joined_run, locked, new_run, sweep
+from tests.services.runs import ROOT, current_run, guard, is_running, locked, new_run, sweep
 
 KEPT = ROOT / "build" / "services"
 
@@ -45,7 +45,8 @@ def url_of(name: str) -> str:
         return given
     if kept := standing(name):
         return kept.url
-    with joined_run() as run, locked(run / f"{name}.lock"):
+    run = current_run()
+    with locked(run / f"{name}.lock"):
         known = _remembered(run / f"{name}.json")
         if known is None:
             guard(run)

@@ -6,6 +6,7 @@ from pathlib import Path
 import pytest
 
 from noroshi.domain.categories import Category, OnUnknown, OverLimit
+from noroshi.flow.send.settings import provider_settings
 from noroshi.settings import SETTINGS, Settings, SettingsError, read_settings
 
 
@@ -181,4 +182,5 @@ def test_a_file_that_cannot_be_understood_stops_the_start(tmp_path: Path, toml: 
 
 
 def test_every_row_is_a_field_and_every_field_a_row() -> None:
-    assert [row.key for row in SETTINGS] == [name for name in Settings.__struct_fields__ if name != "values"]
+    own = [name for name in Settings.__struct_fields__ if name != "values"]
+    assert [row.key for row in SETTINGS] == own + [row.key for row in provider_settings()]

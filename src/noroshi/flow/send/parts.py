@@ -1,6 +1,7 @@
 """What a provider is made from when the roll of channels is called, and what it answers."""
 
 from collections.abc import Callable, Mapping, Sequence
+from typing import Any
 
 from msgspec import Struct
 
@@ -25,6 +26,26 @@ class Off(Struct, frozen=True):
     """The provider is not configured and steps aside; `why` is shown when the server starts."""
 
     why: str
+
+
+class ProviderSetting(Struct, frozen=True):
+    """A setting that a provider brings along in its `SETTINGS`: a row of docs/settings.md. `read` raises ValueError
+    with what is allowed, and never quotes a secret."""
+
+    key: str
+    read: Callable[[str], Any]
+    help: str
+    default: str | None = None
+    default_text: str = ""
+    is_secret: bool = False
+
+    @property
+    def variable(self) -> str:
+        return f"NOROSHI_{self.key.upper()}"
+
+
+class UnfitSettingError(ValueError):
+    """Settings that do not go together; the text says which and what to write, and stops the start."""
 
 
 OpenProvider = Callable[[Parts], Channel | Sequence[Channel] | Off]

@@ -7,10 +7,11 @@ from importlib import import_module
 from msgspec import Struct, field
 from msgspec.structs import replace
 
-from noroshi.flow.send.parts import Off, OpenProvider, Parts
+from noroshi.flow.send.parts import Off, OpenProvider, Parts, UnfitSettingError
 from noroshi.ports.channel import Channel
 
 PROVIDERS: dict[str, str] = {
+    "smtp": "noroshi.flow.send.email.smtp.channel:open_smtp",
     "catcher": "noroshi.flow.send.catcher.channel:open_catcher",
 }
 """Name and factory, one line each, imported on first use. Of two that serve a channel the earlier gets it;
@@ -47,13 +48,20 @@ def call_roll(parts: Parts) -> Roll:
     roll = Roll()
     own = [p.strip() for p in parts.values.get(OWN_CHANNELS_SETTING, "").split(",")]
     for name, path in [*((p, p) for p in own if p), *PROVIDERS.items()]:
-        opened = _load(name, path)(replace(parts, served=frozenset(roll.served)))
+        opened = _open(name, path, replace(parts, served=frozenset(roll.served)))
         if isinstance(opened, Off):
             roll.off[name] = opened.why
             continue
         for account in opened if isinstance(opened, Sequence) else (opened,):
             _add(roll, account)
     return roll
+
+
+def _open(name: str, path: str, parts: Parts) -> Channel | Sequence[Channel] | Off:
+    try:
+        return _load(name, path)(parts)
+    except UnfitSettingError as error:
+        raise RegistryError(str(error)) from error
 
 
 def _load(name: str, path: str) -> OpenProvider:

@@ -309,7 +309,7 @@ CREATE TABLE caught (
 
 -- The end of notifications without success, once no delivery of them is left. Two processes may end the last two
 -- deliveries of one notification at the same moment: the rows are locked first, and what is asked after that sees
--- what the other has done.
+-- what the other has done. A dead letter of one device outweighs how the others ended.
 CREATE FUNCTION end_notifications(
     tenants integer[], ids bytea[], statuses smallint[], reasons text[], were_tried boolean[], give_back boolean[]
 ) RETURNS SETOF bytea LANGUAGE plpgsql AS $$
@@ -324,11 +324,17 @@ BEGIN
         FROM unnest(tenants, ids, statuses, reasons, were_tried, give_back)
             AS r(tenant, id, status, reason, was_tried, gives_back)
         GROUP BY r.tenant, r.id
+    ), judged AS (
+        SELECT a.*, (
+            SELECT d.code FROM noroshi.dead_letters d WHERE d.tenant = a.tenant AND d.notification_id = a.id
+            ORDER BY d.dead_letter_id DESC LIMIT 1
+        ) AS dead
+        FROM asked a
     )
     UPDATE noroshi.notifications n
-    SET status = a.status, reason = a.reason, tries = n.tries + a.tried,
-        standing = CASE WHEN a.gives_back THEN 0 ELSE n.standing END
-    FROM asked a
+    SET status = CASE WHEN a.dead IS NULL THEN a.status ELSE 70 END, reason = coalesce(a.dead, a.reason),
+        tries = n.tries + a.tried, standing = CASE WHEN a.gives_back AND a.dead IS NULL THEN 0 ELSE n.standing END
+    FROM judged a
     WHERE n.tenant = a.tenant AND n.notification_id = a.id AND n.status < 60 AND NOT EXISTS (
         SELECT 1 FROM noroshi.deliveries d WHERE d.tenant = a.tenant AND d.notification_id = a.id
     )

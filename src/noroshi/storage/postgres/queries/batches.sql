@@ -143,7 +143,8 @@ WHERE noroshi_day(notification_id) < noroshi_now() / 86400000000 - 1
 ON CONFLICT (day) DO UPDATE SET last_at = excluded.last_at WHERE l.last_at < excluded.last_at - 1800000000;
 
 -- name: withdraw_notification
--- CANCELLED once no delivery of it is left; it gives its quota back. Nothing terminal is touched.
+-- CANCELLED once no delivery of it is left (unless a dead letter of it waits); it gives its quota back. Nothing
+-- terminal is touched.
 SELECT a.tenant, e.id
 FROM (SELECT $1::integer[] AS tenants, $2::bytea[] AS ids) given
 CROSS JOIN LATERAL end_notifications(

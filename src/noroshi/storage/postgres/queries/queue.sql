@@ -107,7 +107,8 @@ FROM (
 WHERE n.tenant = r.tenant AND n.notification_id = r.notification_id AND n.status < 60;
 
 -- name: notification_ended
--- The end without success, once no delivery is left; what is given up before a send gives its quota back.
+-- The end without success, once no delivery is left; what is given up before a send gives its quota back. A dead letter
+-- of one device outweighs how the others ended: a person may still replay it.
 SELECT end_notifications($1, $2, $3, $4, $5, $6);
 
 -- name: put_message_id

@@ -228,6 +228,7 @@ CREATE TABLE dead_letters (
     at INTEGER NOT NULL,
     PRIMARY KEY (tenant, dead_letter_id)
 ) WITHOUT ROWID;
+CREATE INDEX dead_letters_by_notification ON dead_letters (tenant, notification_id);
 
 CREATE TABLE pauses (
     tenant INTEGER NOT NULL,

@@ -116,8 +116,13 @@ DELETE FROM deliveries WHERE tenant = ? AND notification_id = ? AND endpoint_id 
 DELETE FROM holds WHERE tenant = ? AND notification_id = ?;
 
 -- name: withdraw_notification
--- CANCELLED once no delivery of it is left; it gives its quota back. Nothing terminal is touched.
-UPDATE notifications SET status = 90, standing = 0
+-- CANCELLED once no delivery of it is left (unless a dead letter of it waits); it gives its quota back. Nothing
+-- terminal is touched.
+UPDATE notifications SET status = CASE WHEN dead.code IS NULL THEN 90 ELSE 70 END, reason = dead.code,
+    standing = CASE WHEN dead.code IS NULL THEN 0 ELSE standing END
+FROM (SELECT (
+    SELECT code FROM dead_letters WHERE tenant = ?1 AND notification_id = ?2 ORDER BY dead_letter_id DESC LIMIT 1
+) AS code) AS dead
 WHERE tenant = ?1 AND notification_id = ?2 AND status < 60
   AND NOT EXISTS (SELECT 1 FROM deliveries d WHERE d.tenant = ?1 AND d.notification_id = ?2)
 RETURNING tenant, notification_id;

@@ -76,8 +76,13 @@ WHERE tenant = ? AND notification_id = ? AND status < 60;
 UPDATE notifications SET status = 50, tries = tries + 1 WHERE tenant = ? AND notification_id = ? AND status < 60;
 
 -- name: notification_ended
--- The end without success, once no delivery is left; what is given up before a send gives its quota back.
-UPDATE notifications SET status = ?3, reason = ?4, tries = tries + ?5, standing = CASE WHEN ?6 THEN 0 ELSE standing END
+-- The end without success, once no delivery is left; what is given up before a send gives its quota back. A dead letter
+-- of one device outweighs how the others ended: a person may still replay it.
+UPDATE notifications SET status = CASE WHEN dead.code IS NULL THEN ?3 ELSE 70 END, reason = coalesce(dead.code, ?4),
+    tries = tries + ?5, standing = CASE WHEN ?6 AND dead.code IS NULL THEN 0 ELSE standing END
+FROM (SELECT (
+    SELECT code FROM dead_letters WHERE tenant = ?1 AND notification_id = ?2 ORDER BY dead_letter_id DESC LIMIT 1
+) AS code) AS dead
 WHERE tenant = ?1 AND notification_id = ?2 AND status < 60
   AND NOT EXISTS (SELECT 1 FROM deliveries d WHERE d.tenant = ?1 AND d.notification_id = ?2);
 

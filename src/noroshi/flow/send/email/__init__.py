@@ -1,0 +1,1 @@
+"""E-mail: one folder per way of handing a message to the mail system."""
