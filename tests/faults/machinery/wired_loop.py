@@ -24,6 +24,10 @@ class WiredLoop(SimLoop, BaseSelectorEventLoop):
     """`owing` are the connections whose server owes an answer."""
 
     _ready: deque[asyncio.Handle]  # type: ignore[assignment]
+    _selector: Any
+    _transports: Any
+    _process_events: Any
+    _close_self_pipe: Any
 
     def __init__(self, start: float = 0.0) -> None:
         SimLoop.__init__(self, random.Random(0), start)

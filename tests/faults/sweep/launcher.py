@@ -7,7 +7,7 @@ import asyncio
 import os
 from collections.abc import Sequence
 from datetime import timedelta
-from functools import partial
+from functools import partial, partialmethod
 from typing import Any
 from unittest.mock import patch
 
@@ -26,6 +26,7 @@ from noroshi.flow.dispatch.sending import Sending
 from noroshi.flow.dispatch.settings import DispatchSettings
 from noroshi.flow.dispatch.settling import Settler
 from noroshi.machine.clock import SystemClock
+from noroshi.storage.postgres.store import PostgresStore
 from noroshi.storage.records import StoredAccounts
 
 VARIABLE = "SWEEP_PLANTS"
@@ -100,6 +101,8 @@ def lives_long_ago() -> None:
         return plus(now(self), -_LONG_AGO)
 
     SystemClock.now = then  # type: ignore[method-assign]
+    in_that_time = partialmethod(PostgresStore.__init__, clock=SystemClock())
+    PostgresStore.__init__ = in_that_time  # type: ignore[method-assign, assignment]
 
 
 def has_short_leases() -> None:
