@@ -57,13 +57,13 @@ async def live_until_the_cut(
     await asyncio.wait_for(life.is_broken.wait(), 10)
     cut.join()
     with contextlib.suppress(apsw.Error):
-        life.store.close()
+        await life.store.stop()
 
 
 async def begin(disk: ForgetfulDisk, path: Path, chance: random.Random, **how: str) -> Witness:
     life = WitnessedStore(path, Witness(), chance, vfs=disk.name, **how)
     await life.people()
-    life.store.close()
+    await life.store.stop()
     return life.witness
 
 
@@ -124,7 +124,7 @@ async def test_control_every_kind_of_half_commit_is_noticed(tmp_path: Path) -> N
         await life.send()
     for _ in range(5):
         await life.accept()
-    life.store.close()
+    await life.store.stop()
     connection = apsw.Connection(str(tmp_path / "whole.db"))
     assert halves(connection) == []
     assert PLANTED.keys() == HALVES.keys()

@@ -77,7 +77,7 @@ async def live(path: Path) -> tuple[int, bool]:
             await queue.settle([Settlement(c.key, c.fence, Verdict.SENT, CLOCK.now(), CLOCK.now()) for c in claims])
         return sent, False
     finally:
-        life.store.close()
+        await life.store.stop()
 
 
 async def lives_until_quiet(path: Path) -> tuple[list[int], list[str]]:
@@ -86,7 +86,7 @@ async def lives_until_quiet(path: Path) -> tuple[list[int], list[str]]:
     await life.people()
     for number in range(OTHERS):
         await life.accept(POISON if number in range(POISONED) else "", recipients=1)
-    life.store.close()
+    await life.store.stop()
     sent_by_life: list[int] = []
     for _ in range(MOST_LIVES):
         sent, has_died = await live(path)
@@ -95,7 +95,7 @@ async def lives_until_quiet(path: Path) -> tuple[list[int], list[str]]:
             break
     after = WitnessedStore(path, Witness(), random.Random(0))
     letters = await after.store.dead_letters.list_dead_letters(DEFAULT_TENANT, DeadLetterFilter(), None, 100)
-    after.store.close()
+    await after.store.stop()
     return sent_by_life, [letter.code for letter in letters]
 
 
@@ -135,7 +135,7 @@ async def test_of_two_suspects_one_at_a_time_is_claimed(tmp_path: Path) -> None:
     [first] = taken[0].claims
     await queue.settle([Settlement(first.key, first.fence, Verdict.SENT, CLOCK.now(), CLOCK.now())])
     assert len((await queue.take(LANE, 100, timedelta(minutes=1), frozenset())).claims) == 1
-    life.store.close()
+    await life.store.stop()
 
 
 # a real server

@@ -92,7 +92,7 @@ async def test_the_row_behind_ten_thousand_that_may_not_be_touched_is_rescued(li
         "sweeper", f"Behind {HOPELESS:,} leases that may not be touched the next one was rescued in sweep {sweeps}."
     )
     assert await life.store.queue.unfinished() == HOPELESS + 1
-    life.store.close()
+    await life.store.stop()
 
 
 async def test_control_a_sweeper_that_stops_at_its_first_page_never_finds_it(life: WitnessedStore) -> None:
@@ -100,4 +100,4 @@ async def test_control_a_sweeper_that_stops_at_its_first_page_never_finds_it(lif
     for _ in range(SWEEPS):
         await sweeper.sweep()
     assert not await is_rescued(life)
-    life.store.close()
+    await life.store.stop()
