@@ -46,10 +46,10 @@ HEAD = (
 
 
 async def live_until_the_cut(
-    disk: ForgetfulDisk, path: Path, witness: Witness, chance: random.Random, **how: str
+    disk: ForgetfulDisk, path: Path, witness: Witness, chance: random.Random, synchronous: str = "FULL"
 ) -> None:
     """One life: it recovers, works, and loses its power at a moment that has nothing to do with what it does."""
-    life = WitnessedStore(path, witness, chance, vfs=disk.name, **how)
+    life = WitnessedStore(path, witness, chance, vfs=disk.name, synchronous=synchronous)
     await life.rescue()
     cut = threading.Timer(chance.uniform(0.001, LONGEST_LIFE), disk.cut)
     cut.start()
@@ -60,8 +60,8 @@ async def live_until_the_cut(
         await life.store.stop()
 
 
-async def begin(disk: ForgetfulDisk, path: Path, chance: random.Random, **how: str) -> Witness:
-    life = WitnessedStore(path, Witness(), chance, vfs=disk.name, **how)
+async def begin(disk: ForgetfulDisk, path: Path, chance: random.Random, synchronous: str = "FULL") -> Witness:
+    life = WitnessedStore(path, Witness(), chance, vfs=disk.name, synchronous=synchronous)
     await life.people()
     await life.store.stop()
     return life.witness
