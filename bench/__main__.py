@@ -17,6 +17,7 @@ from rich.console import Console
 from bench import b01_accept, b02_address, b03_drain, b07_mail, b09_due, b10_idle, b11_urgent, b14, memory
 from bench.counts import WrongCountError
 from bench.figures import Row
+from bench.postgres import scenarios
 from bench.probe import filesystem_of
 from bench.run import Run
 from bench.server import BenchError
@@ -32,6 +33,9 @@ SCENARIOS: dict[str, Callable[[Run], list[Row]]] = {
     "B11": b11_urgent.run,
     "B14": b14.run,
     "memory": memory.run,
+    "B1-postgres": scenarios.accept,
+    "B2-B3-postgres": scenarios.address_and_drain,
+    "workers-postgres": scenarios.second_worker,
 }
 
 _PAGE = Path(__file__).parent.parent / "docs" / "benchmarks.md"

@@ -175,7 +175,7 @@ def _sides(runs: Sequence[Measured]) -> dict[str, str]:
     if all(run.p99_ms is not None for run in runs):
         columns["p50"] = f"{median(run.p50_ms or 0.0 for run in runs):.1f}"
         columns["p99"] = f"{median(run.p99_ms or 0.0 for run in runs):.1f}"
-    names = [name for name in ("server", "child", "generator") if any(name in run.cpu for run in runs)]
+    names = [name for name in ("server", "child", "generator", "database") if any(name in run.cpu for run in runs)]
     columns["cpu"] = " / ".join(f"{median(run.cpu.get(name, 0.0) for run in runs):,.0f}" for name in names)
     peaks = [run.peak_mb for run in runs if run.peak_mb is not None]
     columns["peak"] = f"{max(peaks):.0f}" if peaks else ""

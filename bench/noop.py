@@ -14,6 +14,7 @@ from struct import Struct as Layout
 from noroshi.domain.deliveries import Attempt
 from noroshi.domain.outcomes import Outcome, Sent
 from noroshi.flow.send.parts import Parts
+from noroshi.ports.clock import Clock
 
 TALLY = "NOROSHI_BENCH_TALLY"
 ACCOUNT = "noop"
@@ -43,8 +44,26 @@ class NoopProvider:
         return None
 
 
+class SlowProvider(NoopProvider):
+    """Answers one message after 50 ms."""
+
+    max_batch = 1
+
+    def __init__(self, tally: Path, clock: Clock) -> None:
+        super().__init__(tally)
+        self._clock = clock
+
+    async def send(self, attempts: Sequence[Attempt]) -> Sequence[Outcome]:
+        await self._clock.sleep(timedelta(milliseconds=50))
+        return await super().send(attempts)
+
+
 def factory(_parts: Parts) -> NoopProvider:
     return NoopProvider(Path(os.environ[TALLY]))
+
+
+def slow_factory(parts: Parts) -> SlowProvider:
+    return SlowProvider(Path(os.environ[TALLY]), parts.clock)
 
 
 def read_tally(path: Path) -> list[tuple[bytes, float]]:

@@ -33,7 +33,7 @@ def children_of(pid: int) -> list[int]:
 
 
 def cpu_of(pid: int) -> Usage:
-    return Usage(_cpu_seconds(pid), sum(map(_cpu_seconds, children_of(pid))))
+    return Usage(seconds_of(pid), sum(map(seconds_of, children_of(pid))))
 
 
 def memory_of(pid: int) -> Memory:
@@ -42,9 +42,10 @@ def memory_of(pid: int) -> Memory:
     return Memory(*(sum(column) for column in zip(*each, strict=True)))
 
 
-def _cpu_seconds(pid: int) -> float:
+def seconds_of(pid: int) -> float:
+    """CPU-seconds of a process so far, with those of its children that have ended."""
     fields = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
-    return (int(fields[11]) + int(fields[12])) / _TICK
+    return sum(int(field) for field in fields[11:15]) / _TICK
 
 
 def _memory(pid: int) -> Memory:

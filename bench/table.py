@@ -19,7 +19,7 @@ _COLUMNS = {
     "verdict": "verdict",
     "p50": "p50 ms",
     "p99": "p99 ms",
-    "cpu": "CPU µs a unit: server / child / generator",
+    "cpu": "CPU µs a unit: server / child / generator or database",
     "peak": "peak RSS MB",
 }
 _WIDEST = 220

@@ -9,15 +9,20 @@ from importlib import import_module
 from pathlib import Path
 from typing import Protocol, TextIO
 
+import structlog
 from msgspec import Struct
 
 from noroshi.domain import api_keys
 from noroshi.domain.categories import Categories
-from noroshi.domain.ids import DEFAULT_TENANT, BatchId
+from noroshi.domain.deliveries import Attempt
+from noroshi.domain.ids import DEFAULT_TENANT, BatchId, TenantId
 from noroshi.domain.instants import plus
+from noroshi.domain.lanes import Lane
+from noroshi.domain.marks import WHY_NOT_SERVED, Mark
 from noroshi.domain.misbehaviour import Misbehaviour
+from noroshi.domain.priorities import Priority
 from noroshi.domain.problems import ProblemError
-from noroshi.domain.records import ApiKey, KeyScope
+from noroshi.domain.records import ApiKey, CaughtMessage, KeyScope
 from noroshi.domain.requests import AcceptedAnswer, Caller, NotificationRequest
 from noroshi.flow.accept.gate import Gate
 from noroshi.flow.dispatch.settings import DispatchSettings
@@ -40,11 +45,13 @@ from noroshi.ports.dice import Dice
 from noroshi.ports.meter import Meter
 from noroshi.ports.renderer import Renderer
 from noroshi.ports.sealer import Sealer
-from noroshi.settings import Settings
-from noroshi.storage.errors import NewerSchemaError, UnreachableError, UnsafeStoreError
+from noroshi.settings import Settings, SettingsError
+from noroshi.storage.errors import NewerSchemaError, NotServableError, UnreachableError, UnsafeStoreError
 from noroshi.storage.sqlite.connection import migrate, open_connection
 from noroshi.storage.sqlite.store import open_inline_store, open_store
 from noroshi.storage.store import Store
+
+_log = structlog.get_logger(__name__)
 
 Minting = Callable[[str, Sequence[KeyScope], int | None, timedelta | None], tuple[str, ApiKey]]
 """(name, scopes, calls a minute, life) in; the key to show once, and what the store keeps of it, out."""
@@ -60,6 +67,7 @@ class DataLockedError(RuntimeError):
 START_ERRORS: tuple[type[Exception], ...] = (
     DataLockedError,
     NewerSchemaError,
+    NotServableError,
     RegistryError,
     SecretsError,
     UnreachableError,
@@ -87,6 +95,18 @@ class DataLock:
 
     def release(self) -> None:
         self._file.close()
+
+
+class Role(Struct, frozen=True):
+    """What a process does. Every one dispatches and sweeps, for these channels and priorities (None: for all); one
+    that `takes_in` also accepts and addresses."""
+
+    takes_in: bool = True
+    channels: frozenset[str] | None = None
+    priorities: frozenset[Priority] | None = None
+
+
+SERVER = Role()
 
 
 class LiveRenderer(Renderer, Protocol):
@@ -146,6 +166,7 @@ class Noroshi:
         self.history = store.history
         self.dead_letters = store.dead_letters
         self.pauses = store.pauses
+        self.requests = store.requests
         self.caught = store.caught
         self.keys = store.keys
         self.dispatchable_channels = frozenset(roll.served)
@@ -153,9 +174,18 @@ class Noroshi:
 
     async def start(self) -> None:
         await self._store.start()
+        await self._look_at_marks()
         await self.renderer.start()
         await self._way.start()
         self._is_running = True
+
+    async def _look_at_marks(self) -> None:
+        marks = await self._store.marks.read()
+        for mark in marks.keys() & WHY_NOT_SERVED.keys():
+            await self._store.stop()
+            raise NotServableError(WHY_NOT_SERVED[mark])
+        if Mark.RESTORED in marks:
+            _log.warning("restored_and_paused")
 
     async def stop(self) -> None:
         """Finishes what is under way; if the disk has failed there is nothing to wait for, since nothing could be
@@ -189,6 +219,9 @@ class Noroshi:
     def announce_replayed(self) -> None:
         self._way.look_again()
 
+    def announce_enqueued(self) -> None:
+        self._way.intake.take_enqueued()
+
     def misbehave(self, how: Misbehaviour | None) -> bool:
         catchers = [account for account in self._roll.accounts.values() if isinstance(account, Catcher)]
         if not (self._is_dev and catchers):
@@ -202,8 +235,10 @@ class Noroshi:
     def metrics_text(self) -> bytes:
         return self._meter.text()
 
-    def readiness(self) -> list[str]:
+    async def readiness(self) -> list[str]:
         problems = [] if self._is_running else ["the server is starting or stopping"]
+        if self._is_running and (trouble := await self._store.trouble()) is not None:
+            problems.append(trouble)
         if self.is_broken:
             problems.append("the disk failed under a commit: nothing more is accepted")
         if self._is_disk_full():
@@ -213,6 +248,10 @@ class Noroshi:
     def notes(self) -> list[str]:
         caught = sorted(name for name, account in self._roll.served.items() if account.startswith("catcher"))
         return [f"the catcher stands in for {', '.join(caught)}: nobody gets these messages"] if caught else []
+
+    def lanes(self) -> list[Lane]:
+        """Those this process sends for."""
+        return self._way.dispatcher.lanes
 
     def roll_call(self) -> dict[str, str]:
         """Each provider that is off, and why: what the start prints."""
@@ -234,9 +273,27 @@ def set_up_logs(level: str, form: str) -> None:
     logs.set_up_logs(level, form)
 
 
-def open_noroshi(settings: Settings, *, is_dev: bool, on_broken: Callable[[], None]) -> Noroshi:
+def open_noroshi(settings: Settings, *, is_dev: bool, on_broken: Callable[[], None], role: Role = SERVER) -> Noroshi:
     """Everything joined, nothing started. Raises DataLockedError if another process serves the file."""
-    return (_open_on_postgres if settings.is_on_postgres else _open_on_sqlite)(settings, is_dev, on_broken)
+    if settings.is_on_postgres:
+        machine = _machine(settings, SystemClock(), None)
+        store = _postgres(settings, machine.sealer, machine.meter)
+        noroshi = join(settings, machine, store, None, is_dev=is_dev, role=role)
+    else:
+        if not role.takes_in:
+            raise SettingsError(needs_postgres("noroshi worker"))
+        noroshi = _open_on_sqlite(settings, is_dev, on_broken)
+    if not (role.takes_in or noroshi.lanes()):
+        raise SettingsError("there is nothing to do: no account serves these channels (NOROSHI_CATCHER=on catches all)")
+    return noroshi
+
+
+def needs_postgres(what: str) -> str:
+    """Why something cannot be done on a file, and what to do."""
+    return (
+        f"{what} needs a store that several processes can share, and SQLite is served by one alone: "
+        "set NOROSHI_STORE=postgresql://user:password@host:port/database"
+    )
 
 
 def _open_on_sqlite(settings: Settings, is_dev: bool, on_broken: Callable[[], None]) -> Noroshi:  # noqa: FBT001
@@ -260,11 +317,6 @@ def _open_on_sqlite(settings: Settings, is_dev: bool, on_broken: Callable[[], No
     )
     noroshi = join(settings, machine, store, lock, is_dev=is_dev)
     return noroshi
-
-
-def _open_on_postgres(settings: Settings, is_dev: bool, _on_broken: Callable[[], None]) -> Noroshi:  # noqa: FBT001
-    machine = _machine(settings, SystemClock(), None)
-    return join(settings, machine, _postgres(settings, machine.sealer, machine.meter), None, is_dev=is_dev)
 
 
 def _machine(settings: Settings, clock: Clock, ballast: Ballast | None) -> Machine:
@@ -295,7 +347,33 @@ def _postgres(settings: Settings, sealer: Sealer, meter: Meter) -> Store:
     return store
 
 
-def join(settings: Settings, machine: Machine, store: Store, lock: DataLock | None, *, is_dev: bool) -> Noroshi:
+class _NothingCaught:
+    """For a roll that is called to be looked at."""
+
+    async def keep_caught(self, attempts: Sequence[Attempt]) -> None:
+        raise NotImplementedError
+
+    async def list_caught(
+        self, tenant: TenantId, channel: str | None, user_id: str | None, before: int | None, limit: int
+    ) -> list[CaughtMessage]:
+        raise NotImplementedError
+
+
+def roll_of(settings: Settings) -> Roll:
+    """The accounts that these settings give, without a server."""
+    values = {**settings.values, "NOROSHI_CATCHER": "on" if settings.catcher else "off"}
+    return call_roll(Parts(clock=SystemClock(), dice=SystemDice(), caught=_NothingCaught(), values=values))
+
+
+def join(
+    settings: Settings,
+    machine: Machine,
+    store: Store,
+    lock: DataLock | None,
+    *,
+    is_dev: bool,
+    role: Role = SERVER,
+) -> Noroshi:
     """The flow over a store and a machine, whatever these are."""
     values = {**settings.values, "NOROSHI_CATCHER": "on" if is_dev or settings.catcher else "off"}
     roll = call_roll(Parts(clock=machine.clock, dice=machine.dice, caught=store.caught, values=values))
@@ -309,17 +387,26 @@ def join(settings: Settings, machine: Machine, store: Store, lock: DataLock | No
             batches=store.batches,
             queue=store.queue,
             accounts=store.accounts,
+            announcements=store.announcements(machine.clock),
+            duties=store.duties,
             pauses=store.pauses,
             templates=store.templates,
             history=store.history,
+            requests=store.requests,
             renderer=machine.renderer,
             channels=roll.accounts,
             served=roll.served,
             categories=categories,
             default_locale=settings.default_locale,
-            dispatch=DispatchSettings(workers=settings.workers),
+            dispatch=DispatchSettings(
+                workers=settings.workers,
+                lease_margin=settings.lease_margin,
+                channels=role.channels,
+                priorities=role.priorities,
+            ),
             max_waiting=settings.max_waiting_calls,
             max_unfinished=settings.max_unfinished,
+            takes_in=role.takes_in,
         )
     )
     return Noroshi(machine=machine, store=store, way=way, categories=categories, roll=roll, lock=lock, is_dev=is_dev)

@@ -39,6 +39,7 @@ class Settings(Struct, frozen=True):
     default_locale: str
     categories: tuple[Category, ...]
     workers: dict[str, int]
+    lease_margin: timedelta
     max_waiting_calls: int
     max_unfinished: int
     log_level: str
@@ -108,6 +109,10 @@ def _count(text: str) -> int:
     if not text.isdecimal() or int(text) == 0:
         raise ValueError("must be a whole number above 0")
     return int(text)
+
+
+def _seconds(text: str) -> timedelta:
+    return timedelta(seconds=_count(text))
 
 
 def _port(text: str) -> int:
@@ -225,6 +230,12 @@ SETTINGS: tuple[Setting, ...] = (
         has_variable=False,
     ),
     Setting("workers", _workers, "", "Workers per channel and priority over the defaults: `push.critical=8`."),
+    Setting(
+        "lease_margin",
+        _seconds,
+        "30",
+        "Seconds that a lease lasts beyond an attempt's time-out: so long waits what a killed process had claimed.",
+    ),
     Setting("max_waiting_calls", _count, "10000", "Calls that may wait for their commit before a 503."),
     Setting("max_unfinished", _count, "5000000", "Deliveries that may be unfinished before a 503."),
     Setting("log_level", _one_of("debug", "info", "warning", "error"), "info", "The least level that is written."),

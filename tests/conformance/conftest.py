@@ -1,12 +1,14 @@
 """Every test of this folder gets a fresh store of each kind, and the ground to stand on."""
 
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Iterator
 from pathlib import Path
 
 import pytest
 
 from noroshi.ports.clock import Clock
+from tests.callers import ForeignCaller
 from tests.conformance.ground import Ground
+from tests.conformance.places import place  # noqa: F401
 from tests.conformance.stores import STORES, HandClock, Store
 
 
@@ -15,14 +17,26 @@ def clock() -> Clock:
     return HandClock()
 
 
+@pytest.fixture
+def lies_at(request: pytest.FixtureRequest, tmp_path: Path) -> str:
+    """Where the store is: the path of a file, or the URL of a database."""
+    is_on_postgres = request.node.callspec.params["store"] == "postgres"
+    return str(request.getfixturevalue("postgres_schema")() if is_on_postgres else tmp_path / "noroshi.db")
+
+
 @pytest.fixture(params=STORES)
-async def store(request: pytest.FixtureRequest, tmp_path: Path, clock: Clock) -> AsyncIterator[Store]:
-    is_file = request.param != "postgres"
-    place = str(tmp_path / "noroshi.db") if is_file else request.getfixturevalue("postgres_schema")()
-    opened = STORES[request.param](place, clock)
+async def store(request: pytest.FixtureRequest, lies_at: str, clock: Clock) -> AsyncIterator[Store]:
+    opened = STORES[request.param](lies_at, clock)
     await opened.start()
     yield opened
     await opened.stop()
+
+
+@pytest.fixture
+def caller(store: Store, lies_at: str) -> Iterator[ForeignCaller]:
+    """With a connection of its own to where the store lies."""
+    with ForeignCaller(lies_at) as opened:
+        yield opened
 
 
 @pytest.fixture

@@ -9,16 +9,21 @@ from noroshi.machine.crash_points import NoCrashPoints
 from noroshi.machine.meter import NullMeter
 from noroshi.machine.sealing import AesSealer
 from noroshi.ports.accounts import Accounts
+from noroshi.ports.announcements import Announcements
 from noroshi.ports.batches import Batches
 from noroshi.ports.caught import Caught
 from noroshi.ports.clock import Clock
 from noroshi.ports.dead_letters import DeadLetters
 from noroshi.ports.devices import Devices
+from noroshi.ports.doubts import RestoredDoubts
+from noroshi.ports.duties import Duties
 from noroshi.ports.history import History
 from noroshi.ports.keys import Keys
+from noroshi.ports.marks import Marks
 from noroshi.ports.pauses import Pauses
 from noroshi.ports.people import People
 from noroshi.ports.queue import Queue
+from noroshi.ports.requests import Requests
 from noroshi.ports.sealer import Sealer
 from noroshi.ports.templates import Templates
 from noroshi.storage.postgres.store import PostgresStore
@@ -63,9 +68,15 @@ class Store(Protocol):
     @property
     def devices(self) -> Devices: ...
     @property
+    def doubts(self) -> RestoredDoubts: ...
+    @property
+    def duties(self) -> Duties: ...
+    @property
     def history(self) -> History: ...
     @property
     def keys(self) -> Keys: ...
+    @property
+    def marks(self) -> Marks: ...
     @property
     def pauses(self) -> Pauses: ...
     @property
@@ -73,8 +84,11 @@ class Store(Protocol):
     @property
     def queue(self) -> Queue: ...
     @property
+    def requests(self) -> Requests: ...
+    @property
     def templates(self) -> Templates: ...
 
+    def announcements(self, clock: Clock) -> Announcements: ...
     async def start(self) -> int: ...
     async def stop(self) -> None: ...
 
@@ -99,9 +113,13 @@ def _sqlite_with_threads(path: str, clock: Clock) -> Store:
     )
 
 
-def _sqlite_inline(_path: str, clock: Clock) -> Store:
+def _sqlite_inline(path: str, clock: Clock) -> Store:
     return open_inline_store(
-        open_connection(":memory:"), sealer=a_sealer(), clock=clock, meter=NullMeter(), crash_points=NoCrashPoints()
+        open_connection(path, synchronous="OFF"),
+        sealer=a_sealer(),
+        clock=clock,
+        meter=NullMeter(),
+        crash_points=NoCrashPoints(),
     )
 
 

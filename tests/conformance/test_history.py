@@ -13,6 +13,7 @@ from noroshi.domain.states import Status
 from tests.cast import HANAKO, JIRO, MALLORY, STRANGER, TARO
 from tests.conformance.ground import ELSEWHERE, HERE, MINUTE, PUSH, SECOND, Ground, kinds
 
+DAY = timedelta(days=1)
 KEPT = timedelta(days=90)
 
 
@@ -111,11 +112,11 @@ async def test_finished_ones_are_forgotten_after_their_time_with_all_that_belong
     dead = await ground.accept(JIRO, channels=["push"])
     for claim in (await ground.take(PUSH)).claims:
         await ground.settle(claim, Verdict.DEAD, code="REJECTED")
-    ground.clock.move(SECOND)
+    ground.clock.move(DAY)
     young = await ground.accept(HANAKO)
     await send(ground)
     moment = ground.now
-    assert await ground.store.history.forget_before(plus(moment, -SECOND), 100) == 0
+    assert await ground.store.history.forget_before(plus(moment, -DAY), 100) == 0
     assert await ground.store.history.forget_before(moment, 100) == 3 + 2
     for batch_id in (old, dead):
         assert await ground.views(batch_id) == []
@@ -131,11 +132,11 @@ async def test_forgetting_goes_in_pages(ground: Ground) -> None:  # N11.1
     batch_id = await ground.accept(*await ground.crowd(5))
     await send(ground)
     ground.clock.move(KEPT)
-    assert await ground.store.history.forget_before(ground.now, 2) == 2
-    assert len(await ground.views(batch_id)) == 3
-    assert await ground.store.batches.find(HERE, batch_id) is not None
-    while await ground.store.history.forget_before(ground.now, 2):
-        pass
+    went = 0
+    while gone := await ground.store.history.forget_before(ground.now, 2):
+        went += gone
+    assert went == 5 + 1
+    assert await ground.views(batch_id) == []
     assert await ground.store.batches.find(HERE, batch_id) is None
 
 
@@ -150,10 +151,36 @@ async def test_nothing_unfinished_is_ever_forgotten(ground: Ground) -> None:  # 
     assert await ground.store.batches.find(HERE, scheduled.head.batch_id) is not None
 
 
+async def test_what_is_unfinished_is_sent_though_others_of_its_day_are_forgotten(ground: Ground) -> None:  # N4.6
+    finished = await ground.accept(TARO)
+    await send(ground)
+    waiting = await ground.accept(HANAKO)
+    ground.clock.move(KEPT * 2)
+    await ground.store.history.forget_before(ground.now, 100)
+    await send(ground)
+    assert (await ground.view(waiting)).status is Status.SENT
+    while await ground.store.history.forget_before(ground.now, 100):
+        pass
+    for batch_id in (finished, waiting):
+        assert await ground.store.batches.find(HERE, batch_id) is None
+
+
+async def test_a_schedule_that_outlives_the_history_is_still_kept_to(ground: Ground) -> None:  # N4.6
+    scheduled = ground.batch("taro", after=KEPT * 3)
+    await ground.keep(scheduled)
+    await ground.accept(HANAKO)
+    await send(ground)
+    ground.clock.move(KEPT * 3)
+    await ground.store.history.make_ready()
+    await ground.store.history.forget_before(ground.now, 100)
+    await ground.keep()
+    assert (await ground.claim()).recipient.user_id == "taro"
+
+
 async def test_whom_a_batch_rejected_is_forgotten_with_it(ground: Ground) -> None:
     new = ground.batch(STRANGER)
     await ground.keep(new)
-    ground.clock.move(SECOND)
+    ground.clock.move(DAY)
     assert await ground.store.history.forget_before(ground.now, 100) == 1
     assert await ground.store.batches.rejections(HERE, new.head.batch_id, -1, 10) == []
 

@@ -128,7 +128,7 @@ def test_a_reader_that_cannot_be_opened_is_known_at_the_start(tmp_path: Path) ->
     connections.open_connection(str(tmp_path / "noroshi.db")).close()
     places = [tmp_path / "noroshi.db", tmp_path / "nowhere" / "noroshi.db"]
     with pytest.raises(apsw.CantOpenError):
-        ThreadReaders(lambda: connections.open_connection(str(places.pop(0)), is_reader=True))
+        ThreadReaders(lambda: connections.open_connection(str(places.pop(0)), is_reader=True), SystemClock())
 
 
 @contextlib.contextmanager

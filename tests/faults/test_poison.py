@@ -22,6 +22,7 @@ from noroshi.flow.dispatch.sweeper import Sweeper
 from noroshi.machine.clock import SystemClock
 from noroshi.machine.crash_points import DIED
 from noroshi.machine.meter import NullMeter
+from noroshi.storage.duties import SoleDuties
 from noroshi.storage.postgres import sql as postgres
 from noroshi.storage.sqlite import sql as sqlite
 from tests.faults.machinery.caller import TEMPLATE, Caller
@@ -29,8 +30,6 @@ from tests.faults.machinery.kept_store import KeptStore, Stores
 from tests.faults.machinery.processes import NotReadyError, ServedNoroshi
 from tests.faults.machinery.report import publish, section
 from tests.faults.machinery.witness import LANE, Witness, WitnessedStore
-from tests.faults.sweep.launcher import VARIABLE
-from tests.faults.sweep.trial import LAUNCHER, SHORT_LEASES
 from tests.stand_ins.deadly_channel import FACTORY, NOTES_VARIABLE, POISON, TIMEOUT_VARIABLE
 
 OTHERS = 20
@@ -91,6 +90,7 @@ async def live(kept: KeptStore, clock: LaterClock) -> tuple[int, bool]:
         served=frozenset({(LANE.channel, LANE.account)}),
         announce=lambda _lanes: None,
         paused_categories=frozenset,
+        duties=SoleDuties(),
     )
     await sweeper.rescue_all()
     sent = 0
@@ -183,8 +183,8 @@ def test_a_message_that_kills_the_server_is_given_up_and_the_others_arrive(
     notes, data = tmp_path / "notes", tmp_path / "data"
     environment = {"NOROSHI_CHANNELS": FACTORY, NOTES_VARIABLE: str(notes)}
     with store.opened(data) as kept:
-        quick = {} if kept.kind == "sqlite" else {VARIABLE: SHORT_LEASES, TIMEOUT_VARIABLE: "1"}
-        with ServedNoroshi(data, kept.environment | environment | quick, LAUNCHER) as noroshi:
+        quick = {} if kept.kind == "sqlite" else {"NOROSHI_LEASE_MARGIN": "1", TIMEOUT_VARIABLE: "1"}
+        with ServedNoroshi(data, kept.environment | environment | quick) as noroshi:
             be_killed(noroshi, notes, told)
 
 

@@ -15,6 +15,7 @@ from noroshi.flow.dispatch.sweeper import PAGE, Sweeper
 from noroshi.machine.clock import SystemClock
 from noroshi.machine.meter import NullMeter
 from noroshi.ports.queue import Queue
+from noroshi.storage.duties import SoleDuties
 from tests.faults.machinery.kept_store import Stores
 from tests.faults.machinery.report import publish, section
 from tests.faults.machinery.witness import LANE, Witness, WitnessedStore
@@ -38,8 +39,10 @@ class FirstPageQueue:
         return [] if after is not None else await self._queue.expired(None, limit, is_start=is_start)
 
 
-LEASED = "INSERT INTO deliveries (notification_id, due_at, lane, tenant, endpoint_id, state, user_id, category, \
-template_row, wanted_at, fence, claims) VALUES (?, ?, 'in_app.retired.normal', 1, 0, 1, 'user-0', 'general', 1, 0, 1, 1)"
+LEASED = """
+    INSERT INTO deliveries (notification_id, due_at, lane, tenant, endpoint_id, state, user_id, category,
+        template_row, wanted_at, fence, claims)
+    VALUES (?, ?, 'in_app.retired.normal', 1, 0, 1, 'user-0', 'general', 1, 0, 1, 1)"""
 
 
 @pytest.fixture
@@ -70,6 +73,7 @@ def sweeper_of(life: WitnessedStore, queue: Queue) -> Sweeper:
         served=frozenset({(LANE.channel, LANE.account)}),
         announce=lambda _lanes: None,
         paused_categories=frozenset,
+        duties=SoleDuties(),
     )
 
 

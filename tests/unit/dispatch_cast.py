@@ -7,6 +7,7 @@ from collections.abc import Awaitable, Callable, Sequence
 from datetime import timedelta
 from typing import Any
 
+from noroshi.domain.accounts import FREE, BreakerState, Terms
 from noroshi.domain.categories import Categories
 from noroshi.domain.deliveries import (
     Attempt,
@@ -168,6 +169,9 @@ class LeastQueue:
         self.settlements: list[Settlement] = []
         self.alerts: list[Alert] = []
         self.takes: list[tuple[Lane, int]] = []
+        self.terms: list[Terms] = []
+        self.refusals: list[Taken] = []
+        self.grant_wait = timedelta(0)
         self.renewals = 0
         self.lost: set[DeliveryKey] = set()
         self.failures: list[Exception] = []
@@ -180,10 +184,15 @@ class LeastQueue:
     def verdicts(self) -> list[Verdict]:
         return [s.verdict for s in self.settlements]
 
-    async def take(self, lane: Lane, limit: int, lease: timedelta, paused_categories: frozenset[str]) -> Taken:
+    async def take(
+        self, lane: Lane, limit: int, lease: timedelta, paused_categories: frozenset[str], terms: Terms = FREE
+    ) -> Taken:
         if self.failures:
             raise self.failures.pop()
         self.takes.append((lane, limit))
+        self.terms.append(terms)
+        if self.refusals:
+            return self.refusals.pop(0)
         rows = sorted(self.ready.get(lane, []), key=lambda row: row[0])
         due = [c for at, c in rows if at <= self._clock.now() and c.category not in paused_categories]
         taken = due[:limit]
@@ -191,7 +200,7 @@ class LeastQueue:
             self.leased[claim.key] = claim
         self.ready[lane] = [row for row in rows if row[1] not in taken]
         later = [at for at, _ in rows if at > self._clock.now()]
-        return Taken(taken, min(later, default=None), len(due) > limit)
+        return Taken(taken, min(later, default=None), len(due) > limit, self.grant_wait)
 
     async def settle(self, settlements: Sequence[Settlement], alerts: Sequence[Alert] = ()) -> Settled:
         if self.settle_failures:
@@ -224,14 +233,37 @@ class LeastQueue:
 
 
 class LeastAccounts:
-    def __init__(self) -> None:
+    """Blocks and breakers as other processes would find them; `breakers_as` holds (epoch, open until)."""
+
+    def __init__(self, clock: HandClock) -> None:
+        self._clock = clock
         self.blocks: dict[str, Instant] = {}
+        self.breakers_as: dict[str, tuple[int, Instant | None]] = {}
+        self.ended_trials: list[tuple[str, int]] = []
+        self.failures: list[Exception] = []
 
     async def block(self, account: str, until: Instant, why: str) -> None:
         self.blocks[account] = until
 
     async def blocked(self) -> dict[str, Instant]:
         return dict(self.blocks)
+
+    async def move_breaker(self, account: str, epoch: int, open_for: timedelta | None) -> BreakerState:
+        if self.failures:
+            raise self.failures.pop()
+        if epoch > self.breakers_as.get(account, (0, None))[0]:
+            self.breakers_as[account] = epoch, None if open_for is None else plus(self._clock.now(), open_for)
+        return (await self.breakers())[account]
+
+    async def breakers(self) -> dict[str, BreakerState]:
+        now = self._clock.now()
+        return {
+            account: BreakerState(epoch, None if until is None else seconds(max(until - now, 0) / 1_000_000))
+            for account, (epoch, until) in self.breakers_as.items()
+        }
+
+    async def end_trial(self, account: str, epoch: int) -> None:
+        self.ended_trials.append((account, epoch))
 
 
 class LeastPauses:
@@ -278,10 +310,11 @@ class Stage:
         self.clock = HandClock()
         self.meter = CountingMeter()
         self.queue = LeastQueue(self.clock)
-        self.accounts = LeastAccounts()
+        self.accounts = LeastAccounts(self.clock)
         self.pauses = LeastPauses()
         self.crash_points = RecordedCrashPoints()
         self.channels = channels or (ScriptedChannel(),)
+        self.told = 0
         self.composed = 0
         self.compose_calls = 0
         self.compose_holds: dict[int, asyncio.Event] = {}
@@ -298,7 +331,11 @@ class Stage:
             categories=Categories(),
             settings=settings or DispatchSettings(),
             crash_points=self.crash_points,
+            tell_change=self._tell_change,
         )
+
+    def _tell_change(self) -> None:
+        self.told += 1
 
     @property
     def channel(self) -> ScriptedChannel:

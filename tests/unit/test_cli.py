@@ -91,6 +91,26 @@ def test_the_demonstration_is_not_shown_to_a_whole_network(tmp_path: Path) -> No
     assert "NOROSHI_UNSAFE=on" in refused.stderr
 
 
+@pytest.mark.parametrize(
+    ("words", "what"), [(("worker",), "noroshi worker"), (("serve", "--workers", "2"), "--workers above 1")]
+)
+def test_several_processes_on_a_file_are_refused_with_the_reason_and_what_to_do(
+    words: tuple[str, ...], what: str, tmp_path: Path
+) -> None:
+    refused = noroshi(*words, "--data", str(tmp_path))
+    assert refused.exit_code == 2
+    (line,) = refused.stderr.splitlines()
+    assert line.startswith(f"noroshi: {what} needs a store that several processes can share")
+    assert "NOROSHI_STORE=postgresql://" in line
+
+
+@pytest.mark.parametrize("words", [("--channels", "email,pigeon"), ("--priorities", "urgent"), ("--channels", ",")])
+def test_a_worker_for_what_does_not_exist_is_refused(words: tuple[str, str], tmp_path: Path) -> None:
+    refused = noroshi("worker", *words, "--data", str(tmp_path))
+    assert refused.exit_code == 2
+    assert refused.stderr.startswith(f"noroshi: {words[0]} takes ")
+
+
 class Demonstration:
     """A server in a process of its own; made when it has printed its last command, so it listens."""
 

@@ -2,6 +2,7 @@
 
 import asyncio
 from collections.abc import Iterable
+from datetime import timedelta
 
 import pytest
 from dispatch_cast import NOW, PUSH, CountingMeter, HandClock, LeastQueue, a_claim, a_key, an_expired, seconds
@@ -13,6 +14,8 @@ from noroshi.domain.lanes import Lane
 from noroshi.domain.priorities import Priority
 from noroshi.flow.dispatch.settling import Settler
 from noroshi.flow.dispatch.sweeper import PAGE, Sweeper
+from noroshi.ports.duties import Duties
+from noroshi.storage.duties import SoleDuties
 
 pytestmark = pytest.mark.asyncio
 
@@ -48,8 +51,15 @@ class ExpiringQueue(LeastQueue):
         return 42
 
 
+class OthersDuties:
+    """Every duty is another process's."""
+
+    async def take(self, duty: str, span: timedelta) -> bool:
+        return False
+
+
 class Room:
-    def __init__(self) -> None:
+    def __init__(self, duties: Duties | None = None) -> None:
         self.clock = HandClock()
         self.meter = CountingMeter()
         self.queue = ExpiringQueue(self.clock)
@@ -63,6 +73,7 @@ class Room:
             served=frozenset({("push", "apns")}),
             announce=self._announce,
             paused_categories=frozenset,
+            duties=duties or SoleDuties(),
         )
 
     def _announce(self, lanes: Iterable[Lane]) -> None:
@@ -78,6 +89,15 @@ async def test_rows_it_may_not_touch_do_not_hide_the_rows_behind_them() -> None:
     await room.sweeper.sweep()
     assert [(s.key, s.verdict) for s in room.queue.settlements] == [(a_key(10_001), Verdict.RESEND)]
     assert len(room.queue.starts) == 10_001 // PAGE + 2
+
+
+async def test_while_another_process_has_the_duty_nothing_is_swept_and_everything_measured() -> None:
+    room = Room(OthersDuties())
+    room.leave(an_expired(1))
+    room.queue.set_aside = 1
+    await room.sweeper.sweep()
+    assert room.queue.settlements == [] and room.queue.set_aside == 1
+    assert room.meter.gauges["notification_queue_depth", ()] == 42
 
 
 async def test_every_page_is_settled_in_a_commit_of_its_own() -> None:

@@ -184,3 +184,10 @@ def test_a_file_that_cannot_be_understood_stops_the_start(tmp_path: Path, toml: 
 def test_every_row_is_a_field_and_every_field_a_row() -> None:
     own = [name for name in Settings.__struct_fields__ if name != "values"]
     assert [row.key for row in SETTINGS] == own + [row.key for row in provider_settings()]
+
+
+@pytest.mark.parametrize("text", ["0", "-3", "1.5", "soon"])
+def test_a_lease_margin_is_a_whole_number_of_seconds(text: str) -> None:
+    assert read_settings({"NOROSHI_LEASE_MARGIN": "5"}).lease_margin == timedelta(seconds=5)
+    with pytest.raises(SettingsError, match="NOROSHI_LEASE_MARGIN must be a whole number above 0"):
+        read_settings({"NOROSHI_LEASE_MARGIN": text})

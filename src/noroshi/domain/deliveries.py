@@ -1,10 +1,12 @@
 """Deliveries as dispatch meets them: a claim taken from a lane, and the settlement that ends it."""
 
+from datetime import timedelta
 from enum import IntEnum
 from typing import Any, NamedTuple
 
 from msgspec import Struct
 
+from noroshi.domain.accounts import BreakerState
 from noroshi.domain.ids import EndpointId, NotificationId, TenantId
 from noroshi.domain.instants import Instant
 from noroshi.domain.lanes import Lane
@@ -51,11 +53,14 @@ class Claim(Struct, frozen=True):
 
 class Taken(Struct, frozen=True):
     """`next_due_at`: when the lane's next ready delivery falls due, if it has one that is not due yet;
-    `has_more`: more were due than were taken."""
+    `has_more`: more were due than were taken. `wait`: how long the account's pace makes these claims wait before they
+    are sent; without claims, how long it lets nothing go. `breaker`: how it stands, if that kept everything back."""
 
     claims: list[Claim]
     next_due_at: Instant | None
     has_more: bool
+    wait: timedelta = timedelta(0)
+    breaker: BreakerState | None = None
 
 
 class Verdict(IntEnum):

@@ -16,8 +16,20 @@ ALLOWED_FIELDS: frozenset[str] = frozenset(
         # what an error leaves: its class and where it was raised, never its text, which may quote anything
         *("error", "raised_at", "trace"),
         # names and ids of our own making
-        *("account", "attempt", "batch_id", "category", "channel", "code", "kind", "lane", "notification_id"),
-        *("pause_id", "priority", "provider", "reason", "request_id", "route", "severity", "stage", "status", "stops"),
+        *("account", "attempt", "batch_id", "category", "channel", "code", "kind", "lane", "lanes"),
+        *(
+            "notification_id",
+            "pause_id",
+            "priority",
+            "provider",
+            "reason",
+            "request_id",
+            "route",
+            "severity",
+            "stage",
+            "status",
+            "stops",
+        ),
         *("subject", "task", "template_id", "tenant"),
         # measures
         *("bytes", "count", "deliveries", "due_at", "is_start", "jobs", "limit", "messages", "number", "pages"),

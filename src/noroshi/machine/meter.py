@@ -36,6 +36,9 @@ METRICS: tuple[Metric, ...] = (
     Metric("notification_batch_size", _H, (), "Recipients of a batch.", _SIZES),
     Metric("accept_waiting_calls", _G, (), "Calls that wait for their commit."),
     Metric("accept_refused_total", _C, ("code",), "Calls refused, by problem code."),
+    Metric("notification_requests_taken_total", _C, (), "Enqueued requests that became batches."),
+    Metric("notification_requests_dead_total", _C, ("code",), "Enqueued requests that died, by problem code."),
+    Metric("notification_oldest_request_seconds", _G, (), "Age of the oldest enqueued request that waits."),
     Metric("notification_processing_errors_total", _C, ("stage",), "Errors of our own on the way, by stage."),
     Metric("notification_rate_limited_total", _C, ("channel",), "Notifications over a person's limit."),
     Metric("notification_template_not_found_total", _C, ("channel",), "Notifications whose template has no version."),
@@ -67,6 +70,7 @@ METRICS: tuple[Metric, ...] = (
     Metric("sweeper_errors_total", _C, (), "Turns of the sweeper that failed."),
     # store
     Metric("store_commit_group_size", _H, (), "Calls that shared one commit.", _SIZES),
+    Metric("store_turns_again_total", _C, ("error",), "Turns taken again: two processes wanted the same at once."),
     Metric("store_commit_seconds", _H, (), "Seconds that one commit with its writes took.", _QUICK),
 )
 

@@ -22,7 +22,13 @@ class History(Protocol):
 
     async def has_user(self, tenant: TenantId, user_id: str) -> bool: ...
 
+    async def make_ready(self) -> None:
+        """Makes what the coming days need; called again and again, does nothing if all is there."""
+        ...
+
     async def forget_before(self, moment: Instant, limit: int) -> int:
-        """Removes up to `limit` finished notifications accepted before `moment`, with their ledger, and the batches
-        that are left empty; answers how many rows went."""
+        """Removes finished notifications accepted before `moment`, with their ledger, and the batches that are left
+        empty, at most `limit` rows a commit; answers how many notifications and batches went, and fewer than `limit`
+        only if nothing is left to remove for now. A store that keeps days apart may wait until the day is over, and
+        keep a day until all of it is finished."""
         ...

@@ -4,6 +4,7 @@ from collections.abc import Sequence
 from datetime import timedelta
 from typing import Protocol
 
+from noroshi.domain.accounts import FREE, Terms
 from noroshi.domain.deliveries import DeliveryKey, Expired, Settled, Settlement, Taken
 from noroshi.domain.instants import Instant
 from noroshi.domain.lanes import Lane
@@ -11,10 +12,13 @@ from noroshi.domain.records import Alert
 
 
 class Queue(Protocol):
-    async def take(self, lane: Lane, limit: int, lease: timedelta, paused_categories: frozenset[str]) -> Taken:
+    async def take(
+        self, lane: Lane, limit: int, lease: timedelta, paused_categories: frozenset[str], terms: Terms = FREE
+    ) -> Taken:
         """Claims up to `limit` due deliveries of the lane, oldest due first; one that was claimed twice without
         an outcome comes alone, and not while another such one is claimed in any lane. Deliveries of paused
-        categories are set aside, not claimed."""
+        categories are set aside, not claimed. Where the account has a pace, all processes together are granted no
+        more than it allows; of an account on trial, one of them gets one delivery."""
         ...
 
     async def settle(self, settlements: Sequence[Settlement], alerts: Sequence[Alert] = ()) -> Settled:

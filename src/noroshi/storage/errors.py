@@ -11,3 +11,7 @@ class UnreachableError(RuntimeError):
 
 class UnsafeStoreError(RuntimeError):
     """The store may forget or spoil what was accepted; the text says which setting or version is to blame."""
+
+
+class NotServableError(RuntimeError):
+    """The store is not whole, or its rows live elsewhere now; the text says what to do."""

@@ -61,6 +61,9 @@ class StoredHistory:
         row = await self._readings.read(lambda reader: reader.one("has_user", tenant, user_id))
         return bool(row and row[0])
 
+    async def make_ready(self) -> None:
+        """One table holds every day."""
+
     async def forget_before(self, moment: Instant, limit: int) -> int:
         boundary = new_batch_id(moment // 1000, 0)
         return await self._turns.turn("forget_history", lambda turn: _forget(turn, boundary, limit))

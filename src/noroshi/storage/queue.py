@@ -6,6 +6,7 @@ from typing import Any
 
 import msgspec
 
+from noroshi.domain.accounts import FREE, Terms
 from noroshi.domain.deliveries import (
     Claim,
     DeliveryKey,
@@ -21,6 +22,7 @@ from noroshi.domain.lanes import Lane, read_lane
 from noroshi.domain.records import Alert
 from noroshi.domain.templates import TemplateVersion
 from noroshi.ports.sealer import Sealer
+from noroshi.storage.accounts import Grant, ask_account
 from noroshi.storage.settling import settle
 from noroshi.storage.templates import read_template
 from noroshi.storage.turns import Readings, Row, Statements, Turn, Turns, as_instant
@@ -44,6 +46,16 @@ class _Held(msgspec.Struct):
     fence: int
 
 
+class _Turned(msgspec.Struct):
+    """What the claiming turn did."""
+
+    held: list[_Held]
+    until: Instant
+    next_due_at: Instant | None
+    has_more: bool
+    grant: Grant
+
+
 class StoredQueue:
     """Implements ports/queue.py. `is_alone`: no other process serves the store, so every lease is void at the start."""
 
@@ -56,13 +68,18 @@ class StoredQueue:
         self._bodies: dict[_Batch, dict[str, Any]] = {}
         self._templates: dict[tuple[TenantId, int], TemplateVersion] = {}
 
-    async def take(self, lane: Lane, limit: int, lease: timedelta, paused_categories: frozenset[str]) -> Taken:
-        is_urgent = lane.priority == "critical"
-        held, until, next_due_at, has_more = await self._turns.turn(
-            "claim", lambda turn: _claim(turn, lane, limit, lease, paused_categories), is_urgent=is_urgent
+    async def take(
+        self, lane: Lane, limit: int, lease: timedelta, paused_categories: frozenset[str], terms: Terms = FREE
+    ) -> Taken:
+        turned = await self._turns.turn(
+            "claim",
+            lambda turn: _claim(turn, lane, limit, lease, paused_categories, terms),
+            is_urgent=lane.priority == "critical",
         )
-        claims = await self._readings.read(lambda reader: self._load(reader, lane, held, until)) if held else []
-        return Taken(claims, next_due_at, has_more)
+        claims: list[Claim] = []
+        if turned.held:
+            claims = await self._readings.read(lambda reader: self._load(reader, lane, turned.held, turned.until))
+        return Taken(claims, turned.next_due_at, turned.has_more, turned.grant.wait, turned.grant.breaker)
 
     async def _load(self, reader: Statements, lane: Lane, held: Sequence[_Held], until: Instant) -> list[Claim]:
         keys = [(h.row[0], h.row[5], h.row[2]) for h in held]
@@ -170,8 +187,8 @@ class StoredQueue:
 
 
 async def _claim(
-    turn: Turn, lane: Lane, limit: int, lease: timedelta, paused_categories: frozenset[str]
-) -> tuple[list[_Held], Instant, Instant | None, bool]:
+    turn: Turn, lane: Lane, limit: int, lease: timedelta, paused_categories: frozenset[str], terms: Terms
+) -> _Turned:
     until = plus(turn.now, lease)
     rows = await turn.rows("ready_deliveries", lane.name, turn.now, limit + 1)
     is_suspect_waiting = bool(rows) and rows[0][3] >= LONE_FROM and await _is_suspect_held(turn)
@@ -180,12 +197,14 @@ async def _claim(
     aside = [row for row in rows[:limit] if row[6] in paused_categories]
     await turn.run_many("set_delivery_aside", [row[:3] for row in aside])
     chosen = _alone_if_suspect([row for row in rows[:limit] if row[6] not in paused_categories])
+    grant = await ask_account(turn, lane.account, terms, len(chosen), lease)
+    chosen = chosen[: grant.count]
     first = turn.next_number(len(chosen))
     held = [_Held(row, first + n) for n, row in enumerate(chosen)]
     await turn.run_many("claim_delivery", [(until, h.fence, *h.row[:3]) for h in held])
     has_more = is_suspect_waiting or len(rows) > len(chosen) + len(aside)
     following = None if has_more else await turn.one("next_due_delivery", lane.name, turn.now)
-    return held, until, None if following is None else Instant(following[0]), has_more
+    return _Turned(held, until, None if following is None else Instant(following[0]), has_more, grant)
 
 
 async def _is_suspect_held(turn: Turn) -> bool:

@@ -1,4 +1,4 @@
-"""The small records: pauses, API keys, account blocks, and what the catcher kept."""
+"""The small records: pauses, API keys, and what the catcher kept."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -9,7 +9,7 @@ from noroshi.domain.deliveries import Attempt
 from noroshi.domain.ids import NotificationId, TenantId
 from noroshi.domain.instants import Instant
 from noroshi.domain.records import ApiKey, CaughtMessage, KeyScope, Pause, PauseKind
-from noroshi.storage.turns import Readings, Row, Statements, Turn, Turns, as_instant
+from noroshi.storage.turns import Readings, Row, Turn, Turns, as_instant
 
 KEPT_CAUGHT = 10_000
 _FAR = 1 << 62
@@ -89,25 +89,6 @@ def _read_key(row: Row) -> ApiKey:
         revoked_at=as_instant(revoked_at),
         per_minute=per_minute,
     )
-
-
-class StoredAccounts:
-    """Implements ports/accounts.py."""
-
-    def __init__(self, turns: Turns, readings: Readings) -> None:
-        self._turns = turns
-        self._readings = readings
-
-    async def block(self, account: str, until: Instant, why: str) -> None:
-        await self._turns.turn(
-            "block_account", lambda turn: turn.run("block_account", account, until, why), is_urgent=True
-        )
-
-    async def blocked(self) -> dict[str, Instant]:
-        async def read(reader: Statements) -> list[Row]:
-            return await reader.rows("blocked_accounts", await reader.moment())
-
-        return {account: Instant(until) for account, until in await self._readings.read(read)}
 
 
 def masked(address: str) -> str:

@@ -46,7 +46,8 @@ async def settle(turn: Turn, settlements: Sequence[Settlement], alerts: Sequence
             lost = await _finish(turn, verdict, group, ledger)
             finished += len(group) - len(lost)
             late += lost
-    ledger.extend(_row(settlement, LATE) for settlement in late)
+    # A claim that was only given back, or judged by two sweepers at once, tells nobody anything.
+    ledger.extend(_row(settlement, LATE) for settlement in late if settlement.started_at is not None)
     await write_ledger(turn, ledger)
     await turn.run_many("raise_alert", [(a.tenant, a.kind, a.subject, a.severity, turn.now) for a in alerts])
     dead = sum(1 for row in ledger if row.kind == "dead_lettered")

@@ -1,12 +1,20 @@
 """Store: turns and readings in, every port of the store over them out."""
 
+from noroshi.ports.announcements import Announcements
+from noroshi.ports.clock import Clock
+from noroshi.ports.duties import Duties
 from noroshi.ports.sealer import Sealer
+from noroshi.storage.accounts import StoredAccounts
+from noroshi.storage.announcing import LocalAnnouncements
 from noroshi.storage.batches import StoredBatches
 from noroshi.storage.dead_letters import StoredDeadLetters
 from noroshi.storage.history import StoredHistory
+from noroshi.storage.marks import StoredMarks
 from noroshi.storage.people import StoredDevices, StoredPeople
 from noroshi.storage.queue import StoredQueue
-from noroshi.storage.records import StoredAccounts, StoredCaught, StoredKeys, StoredPauses
+from noroshi.storage.records import StoredCaught, StoredKeys, StoredPauses
+from noroshi.storage.requests import StoredRequests
+from noroshi.storage.restored import StoredDoubts
 from noroshi.storage.templates import StoredTemplates
 from noroshi.storage.turns import Readings, Turns
 
@@ -14,17 +22,21 @@ from noroshi.storage.turns import Readings, Turns
 class Store:
     """Every port of a store, started once and stopped once. `is_alone`: no other process serves it."""
 
-    def __init__(self, turns: Turns, readings: Readings, sealer: Sealer, *, is_alone: bool) -> None:
+    def __init__(self, turns: Turns, readings: Readings, sealer: Sealer, duties: Duties, *, is_alone: bool) -> None:
         self.accounts = StoredAccounts(turns, readings)
         self.batches = StoredBatches(turns, readings)
         self.caught = StoredCaught(turns, readings)
         self.dead_letters = StoredDeadLetters(turns, readings)
         self.devices = StoredDevices(turns, readings, sealer)
-        self.history = StoredHistory(turns, readings)
+        self.doubts = StoredDoubts(turns, readings)
+        self.duties = duties
+        self.history: StoredHistory = StoredHistory(turns, readings)
         self.keys = StoredKeys(turns, readings)
+        self.marks = StoredMarks(turns, readings)
         self.pauses = StoredPauses(turns, readings)
         self.people = StoredPeople(turns, readings, sealer)
         self.queue = StoredQueue(turns, readings, sealer, is_alone=is_alone)
+        self.requests = StoredRequests(turns, readings)
         self.templates = StoredTemplates(turns, readings)
 
     async def start(self) -> int:
@@ -34,3 +46,11 @@ class Store:
     async def stop(self) -> None:
         """Finishes what waits, and lets go of the database."""
         raise NotImplementedError
+
+    def announcements(self, clock: Clock) -> Announcements:  # noqa: ARG002 - where others listen it is waited for them
+        """To whoever serves this store. The clock is the process's own, also where the store keeps another."""
+        return LocalAnnouncements()
+
+    async def trouble(self) -> str | None:
+        """Why nothing can be read or written at this moment; found out within a few seconds."""
+        return None

@@ -35,9 +35,10 @@ Row = tuple[Any, ...]
 
 
 class KeptStore:
-    """`environment` puts a product on it."""
+    """At its `place`, the path of a file or a URL; `environment` puts a product on it."""
 
     kind: ClassVar[str]
+    place: str
     environment: dict[str, str]
     _tables: ClassVar[str]
 
@@ -107,7 +108,7 @@ class StoreFile(KeptStore):
     _tables = "SELECT name FROM sqlite_schema WHERE type = 'table' ORDER BY name"
 
     def __init__(self, data: Path) -> None:
-        self.path = data / "noroshi.db"
+        self.place = str(data / "noroshi.db")
 
     def rows(self, question: str, *parameters: Any) -> list[Row]:
         with self._connected(apsw.SQLITE_OPEN_READONLY) as connection:
@@ -137,7 +138,7 @@ class StoreFile(KeptStore):
 
     @contextlib.contextmanager
     def _connected(self, flags: int) -> Iterator[apsw.Connection]:
-        connection = apsw.Connection(str(self.path), flags=flags)
+        connection = apsw.Connection(self.place, flags=flags)
         # The log that a dead process left is for the next start to recover, not for us to tidy up.
         connection.config(apsw.SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, 1)
         try:
@@ -154,7 +155,7 @@ class StoreDatabase(KeptStore):
         AND relkind IN ('r', 'p') AND NOT relispartition ORDER BY relname"""
 
     def __init__(self, url: str) -> None:
-        self.url = url
+        self.place = url
         self.environment = {"NOROSHI_STORE": url}
 
     def rows(self, question: str, *parameters: Any) -> list[Row]:
@@ -186,7 +187,7 @@ class StoreDatabase(KeptStore):
             time.sleep(_LOOK_EVERY)
 
     def _connected(self) -> psycopg.Connection:
-        return psycopg.connect(self.url, options="-c search_path=noroshi")
+        return psycopg.connect(self.place, options="-c search_path=noroshi")
 
 
 class Stores(Protocol):

@@ -39,6 +39,7 @@ class ServedNoroshi:
         environment: Mapping[str, str] | None = None,
         command: Sequence[str] = NOROSHI,
         ready_within: float = 30,
+        words: Sequence[str] = (),
     ) -> None:
         self.data = data
         self.port = free_port()
@@ -46,6 +47,7 @@ class ServedNoroshi:
         self._command = list(command)
         self._environment = importing_environment(**(environment or {}))
         self._ready_within = ready_within
+        self._more_words = list(words)
         self._child: subprocess.Popen[bytes] | None = None
         self._lives: list[subprocess.Popen[bytes]] = []
 
@@ -86,7 +88,7 @@ class ServedNoroshi:
         began = time.monotonic()
         with self.log_path.open("ab") as log:
             self._child = subprocess.Popen(
-                [*self._command, "serve", "--host", "127.0.0.1", "--port", str(self.port), "--data", str(self.data)],
+                [*self._command, *self._words(), *self._more_words, "--data", str(self.data)],
                 env={**self._environment, **environment},
                 stdin=subprocess.DEVNULL,
                 stdout=log,
@@ -140,6 +142,9 @@ class ServedNoroshi:
         """Everything all lives have printed."""
         return self.log_path.read_text(errors="replace") if self.log_path.exists() else ""
 
+    def _words(self) -> list[str]:
+        return ["serve", "--host", "127.0.0.1", "--port", str(self.port)]
+
     def _running(self) -> subprocess.Popen[bytes]:
         if self._child is None:
             raise RuntimeError("it is not running")
@@ -165,6 +170,13 @@ class ServedNoroshi:
             if time.monotonic() > deadline:
                 raise NotReadyError(f"not ready within {self._ready_within} s:\n{self.log()[-_LOG_TAIL:]}")
             time.sleep(_LOOK_EVERY)
+
+
+class WorkingNoroshi(ServedNoroshi):
+    """`noroshi worker`; its port answers for its health and metrics only."""
+
+    def _words(self) -> list[str]:
+        return ["worker", "--metrics-port", str(self.port)]
 
 
 def _end_of(pid: int) -> os.waitid_result | None:

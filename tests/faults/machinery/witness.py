@@ -30,7 +30,7 @@ from noroshi.ports.clock import Clock
 from noroshi.storage.postgres.store import PostgresStore
 from noroshi.storage.sqlite.store import open_store
 from noroshi.storage.store import Store
-from tests.faults.machinery.kept_store import KeptStore, StoreDatabase, StoreFile
+from tests.faults.machinery.kept_store import KeptStore, StoreDatabase
 
 LANE = Lane("in_app", "witness", Priority.CRITICAL)
 PEOPLE = 20
@@ -139,11 +139,11 @@ class WitnessedStore:
         self._clock = clock
         if isinstance(place, StoreDatabase):
             self.store: Store = PostgresStore(
-                place.url, sealer=_SEALER, meter=NullMeter(), crash_points=NoCrashPoints(), clock=clock
+                place.place, sealer=_SEALER, meter=NullMeter(), crash_points=NoCrashPoints(), clock=clock
             )
         else:
             self.store = open_store(
-                str(place.path if isinstance(place, StoreFile) else place),
+                place.place if isinstance(place, KeptStore) else str(place),
                 sealer=_SEALER,
                 clock=clock,
                 meter=NullMeter(),

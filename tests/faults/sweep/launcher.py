@@ -7,11 +7,10 @@ import asyncio
 import os
 from collections.abc import Sequence
 from datetime import timedelta
-from functools import partial, partialmethod
+from functools import partialmethod
 from typing import Any
 from unittest.mock import patch
 
-from noroshi import bootstrap
 from noroshi.domain.batches import Earlier, NewBatch, Progress
 from noroshi.domain.deliveries import Attempt, Claim
 from noroshi.domain.instants import Instant, plus
@@ -19,22 +18,23 @@ from noroshi.domain.outcomes import Sent
 from noroshi.domain.records import Alert
 from noroshi.entrypoints.cli.main import app
 from noroshi.flow.accept.intake import Intake
+from noroshi.flow.dispatch import breaker, gates
 from noroshi.flow.dispatch.alarms import Judged
 from noroshi.flow.dispatch.flights import Flight
 from noroshi.flow.dispatch.judge import judge
 from noroshi.flow.dispatch.sending import Sending
-from noroshi.flow.dispatch.settings import DispatchSettings
 from noroshi.flow.dispatch.settling import Settler
 from noroshi.machine.clock import SystemClock
+from noroshi.storage import accounts
+from noroshi.storage.accounts import StoredAccounts
 from noroshi.storage.postgres.store import PostgresStore
-from noroshi.storage.records import StoredAccounts
 
 VARIABLE = "SWEEP_PLANTS"
 
 _LATE = timedelta(seconds=0.5)
 _MUCH_LATER = timedelta(seconds=2)
 _LONG_AGO = timedelta(days=91)
-_SHORT_MARGIN = timedelta(seconds=1)
+_SOON_ON_TRIAL = timedelta(seconds=2)
 
 _late_work: set[asyncio.Task[Any]] = set()
 
@@ -105,14 +105,15 @@ def lives_long_ago() -> None:
     PostgresStore.__init__ = in_that_time  # type: ignore[method-assign, assignment]
 
 
-def has_short_leases() -> None:
-    """No bug: a lease is renewed after a second instead of thirteen."""
-    patch.object(bootstrap, "DispatchSettings", partial(DispatchSettings, lease_margin=_SHORT_MARGIN)).start()
+def has_a_short_breaker() -> None:
+    """No bug: an open breaker is on trial after two seconds instead of sixty."""
+    for module in (breaker, gates, accounts):
+        patch.object(module, "OPEN_FOR", _SOON_ON_TRIAL).start()
 
 
 PLANTS = {
     plant.__name__: plant
-    for plant in (answers_first, settles_first, settles_late, forgets_rests, lives_long_ago, has_short_leases)
+    for plant in (answers_first, settles_first, settles_late, forgets_rests, lives_long_ago, has_a_short_breaker)
 }
 
 

@@ -30,8 +30,11 @@ TABLE: dict[str, Row] = {
     "commit.catch": Row(w.CATCH, flying=AFTER),
     "commit.claim": Row(w.SEND),
     "commit.discard": Row(w.DISCARD),
+    "commit.end_trial": Row(w.TRY_NOBODY),
     "commit.forget_history": Row(w.TIDY),
     "commit.forget_keys": Row(w.TIDY),
+    "commit.forget_requests": Row(w.TIDY),
+    "commit.move_breaker": Row(w.BREAK),
     "commit.pause": Row(w.PAUSE),
     "commit.put_preferences": Row(w.PEOPLE),
     "commit.put_user": Row(w.PEOPLE),
@@ -40,12 +43,17 @@ TABLE: dict[str, Row] = {
     "commit.remove_user": Row(w.PEOPLE),
     "commit.renew": Row(w.RENEW, flying=BEFORE | AFTER),
     "commit.replay": Row(w.REPLAY),
+    "commit.retry_request": Row(w.ENQUEUE),
     "commit.resume": Row(w.PAUSE, nth=2),
     "commit.revoke_key": Row(w.KEYS),
     "commit.rollback_template": Row(w.TEMPLATES),
     "commit.settle": Row(w.SEND, flying=BEFORE),
+    "commit.take_requests": Row(w.ENQUEUE, nth=2),
     "commit.unpause": Row(w.PAUSE),
     "send.ledger": Row(w.SEND, flying=AFTER),
 }
 
 POINTS: dict[str, Row] = {f"{name}.{edge}": row for name, row in TABLE.items() for edge in EDGES}
+
+ONLY_AMONG_OTHERS = {f"commit.take_duty.{edge}" for edge in EDGES}
+"""Points that a process reaches only where others serve the same store."""

@@ -208,16 +208,15 @@ class VirtualNoroshi:
         sealer, machine = AesSealer({1: _KEY}, _KEY), self.machine
         if isinstance(self.kept, StoreDatabase):
             return PostgresStore(
-                hasty(self.kept.url),
+                hasty(self.kept.place),
                 sealer=sealer,
                 meter=self.meter,
                 crash_points=machine.crash_points,
                 clock=machine.clock,
                 is_unsafe=True,
             )
-        assert isinstance(self.kept, StoreFile)
         return open_inline_store(
-            open_connection(str(self.kept.path), synchronous="OFF"),
+            open_connection(self.kept.place, synchronous="OFF"),
             sealer=sealer,
             clock=machine.clock,
             meter=self.meter,
@@ -237,9 +236,12 @@ class VirtualNoroshi:
                 batches=store.batches,
                 queue=store.queue,
                 accounts=store.accounts,
+                announcements=store.announcements(machine.clock),
+                duties=store.duties,
                 pauses=store.pauses,
                 templates=store.templates,
                 history=store.history,
+                requests=store.requests,
                 renderer=InlineRenderer(),
                 channels={provider.account: provider for provider in self._providers},
                 served={name: one.account for one in self._providers for name in one.channels},

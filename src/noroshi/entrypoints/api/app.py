@@ -1,22 +1,24 @@
 """The API as an ASGI application: a desk in, an application that serves the route table out."""
 
 from collections import defaultdict
+from collections.abc import Iterable
 
 from starlette.routing import Route, Router
 from starlette.types import ASGIApp, Receive, Scope, Send
 
 from noroshi.domain.problems import ProblemError
+from noroshi.entrypoints.api.calls import Row
 from noroshi.entrypoints.api.desk import Desk
 from noroshi.entrypoints.api.routes import ACCEPT, ROUTES
 from noroshi.entrypoints.api.serving import PathServer, RequestIds, RowServer, refuse
 
 
-def build_app(desk: Desk) -> ASGIApp:
+def build_app(desk: Desk, rows: Iterable[Row] = ROUTES) -> ASGIApp:
     request_ids = RequestIds(desk.clock)
     by_path: dict[str, list[RowServer]] = defaultdict(list)
-    for row in ROUTES:
+    for row in rows:
         by_path[row.path].append(RowServer(row, desk, request_ids))
-    accept = next(server for server in by_path[ACCEPT.path] if server.row is ACCEPT)
+    accept = next((one for servers in by_path.values() for one in servers if one.row is ACCEPT), None)
 
     async def nowhere(scope: Scope, _receive: Receive, send: Send) -> None:
         if scope["type"] == "websocket":
@@ -30,7 +32,7 @@ def build_app(desk: Desk) -> ASGIApp:
 
     async def app(scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] == "http":
-            if scope["path"] == ACCEPT.path and scope["method"] == ACCEPT.method:
+            if scope["path"] == ACCEPT.path and scope["method"] == ACCEPT.method and accept is not None:
                 await accept(scope, receive, send)
                 return
             raw_path: bytes = scope.get("raw_path") or b""

@@ -23,7 +23,7 @@ async def show_health(_desk: Desk, _call: Call[NoQuery, None]) -> HealthAnswer:
 
 
 async def show_readiness(desk: Desk, _call: Call[NoQuery, None]) -> ReadyAnswer:
-    problems = desk.readiness()
+    problems = await desk.readiness()
     if problems:
         raise ProblemError("not_ready", "This server cannot do its work now.", extra={"problems": problems})
     return ReadyAnswer("ready", desk.notes())

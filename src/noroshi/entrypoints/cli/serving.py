@@ -8,8 +8,7 @@ import asyncio
 import resource
 import signal
 import socket
-from collections.abc import Awaitable, Callable, Iterator
-from contextlib import ExitStack, contextmanager
+from collections.abc import Awaitable, Callable
 from functools import partial
 
 import structlog
@@ -17,9 +16,11 @@ import uvicorn
 import uvloop
 
 from noroshi import __version__
-from noroshi.bootstrap import Noroshi, open_noroshi, set_up_logs
+from noroshi.bootstrap import Noroshi, needs_postgres, open_noroshi, set_up_logs
 from noroshi.entrypoints.api.app import build_app
 from noroshi.entrypoints.cli.demonstration import print_demonstration, seed_demonstration
+from noroshi.entrypoints.cli.supervising import Seat, supervise
+from noroshi.entrypoints.cli.watching import QuietServer, taken_port, watched
 from noroshi.settings import Settings, SettingsError
 
 BROKEN = 3
@@ -29,61 +30,79 @@ _GRACE_SECONDS = 10
 _LOOPBACK = {"127.0.0.1", "::1", "localhost"}
 
 
-class _Server(uvicorn.Server):
+class _Server(QuietServer):
     def __init__(self, config: uvicorn.Config, announce: Callable[[], Awaitable[None]]) -> None:
         super().__init__(config)
         self._announce = announce
         self.is_broken = False
 
-    @contextmanager
-    def capture_signals(self) -> Iterator[None]:
-        """Nothing: uvicorn would raise the signal again when it is done, and end us before our parts have stopped."""
-        yield
-
     async def startup(self, sockets: list[socket.socket] | None = None) -> None:
         await super().startup(sockets=sockets)
         await self._announce()
 
+    def stop(self) -> None:
+        """uvicorn looks at this ten times a second."""
+        self.should_exit = True
+
     def stop_broken(self) -> None:
-        """Called from the writer's thread; uvicorn looks at `should_exit` ten times a second."""
+        """Called from the writer's thread."""
         self.is_broken = self.should_exit = True
 
 
-def serve(settings: Settings, *, is_dev: bool) -> int:
+def serve(settings: Settings, *, is_dev: bool, processes: int = 1, metrics_port: int | None = None) -> int:
+    """With several processes, each returns here with its own code: the children, and at last their parent."""
     if is_dev and settings.host not in _LOOPBACK and not settings.unsafe:
         raise SettingsError(
             f"--dev on {settings.host} shows an API key to others: set NOROSHI_UNSAFE=on if that is meant"
         )
+    if processes > 1 and not settings.is_on_postgres:
+        raise SettingsError(needs_postgres("--workers above 1"))
     set_up_logs(settings.log_level, settings.log_format)
     _allow_many_connections()
-    with _taken_port(settings) as listener, asyncio.Runner(loop_factory=uvloop.new_event_loop) as runner:
-        return runner.run(_serve(settings, listener, is_dev=is_dev))
+    with taken_port(settings.host, settings.port) as listener:
+
+        def serve_alone(seat: Seat | None = None) -> int:
+            with asyncio.Runner(loop_factory=uvloop.new_event_loop) as runner:
+                return runner.run(_serve(settings, listener, metrics_port, seat, is_dev=is_dev))
+
+        return serve_alone() if processes == 1 else supervise(processes, serve_alone, listener.close)
 
 
-async def _serve(settings: Settings, listener: socket.socket, *, is_dev: bool) -> int:
+async def _serve(
+    settings: Settings, listener: socket.socket, metrics_port: int | None, seat: Seat | None, *, is_dev: bool
+) -> int:
     server: _Server
 
     def on_broken() -> None:
         server.stop_broken()
 
     noroshi = open_noroshi(settings, is_dev=is_dev, on_broken=on_broken)
-    announce = partial(_announce, settings, noroshi, listener.getsockname()[1], is_dev=is_dev)
+    announce = partial(_announce, settings, noroshi, listener.getsockname()[1], seat, is_dev=is_dev)
     server = _Server(_uvicorn_config(settings, noroshi), announce)
     for number in (signal.SIGINT, signal.SIGTERM):
         signal.signal(number, server.handle_exit)
-    await noroshi.start()
-    try:
-        await server.serve(sockets=[listener])
-    finally:
-        await noroshi.stop()
+    if seat is not None:
+        seat.watch_parent(server.stop)
+        metrics_port = None if metrics_port is None else metrics_port + seat.number
+    async with watched(noroshi, settings.host, metrics_port):
+        await noroshi.start()
+        try:
+            await server.serve(sockets=[listener])
+        finally:
+            await noroshi.stop()
     structlog.get_logger().info("stopped", code="broken" if server.is_broken else "asked")
     return BROKEN if server.is_broken else 0
 
 
-async def _announce(settings: Settings, noroshi: Noroshi, port: int, *, is_dev: bool) -> None:
-    """Said once it listens: what is printed can be used at once."""
+async def _announce(settings: Settings, noroshi: Noroshi, port: int, seat: Seat | None, *, is_dev: bool) -> None:
+    """Said once it listens: what is printed can be used at once. Of several processes the first says it for all."""
     log = structlog.get_logger()
-    log.info("serving", version=__version__, host=settings.host, port=port, data=str(settings.data))
+    number = 0 if seat is None else seat.number
+    log.info("serving", version=__version__, host=settings.host, port=port, data=str(settings.data), number=number)
+    if seat is not None:
+        seat.report_ready()
+    if seat is not None and not (seat.number == 0 and seat.is_new):
+        return
     for name, why in noroshi.roll_call().items():
         log.info("off", provider=name, reason=why)
     for note in noroshi.notes():
@@ -109,20 +128,6 @@ def _uvicorn_config(settings: Settings, noroshi: Noroshi) -> uvicorn.Config:
         timeout_keep_alive=75,
         timeout_graceful_shutdown=_GRACE_SECONDS,
     )
-
-
-@contextmanager
-def _taken_port(settings: Settings) -> Iterator[socket.socket]:
-    """Bound but not listening yet, so that a port in use is known before anything starts."""
-    with ExitStack() as stack:
-        try:
-            family, kind, _, _, address = socket.getaddrinfo(settings.host, settings.port, type=socket.SOCK_STREAM)[0]
-            listener = stack.enter_context(socket.socket(family, kind))
-            listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-            listener.bind(address)
-        except OSError as error:
-            raise SettingsError(f"cannot listen on {settings.host}:{settings.port}: {error.strerror}") from error
-        yield listener
 
 
 def _allow_many_connections() -> None:

@@ -10,22 +10,25 @@ from typing import Annotated, TypeVar
 import typer
 
 from noroshi.bootstrap import START_ERRORS, Back, opened_back
+from noroshi.care.errors import CareError
 from noroshi.settings import Settings, SettingsError, read_settings
 
 T = TypeVar("T")
 
 CANNOT = 2
 
-_MENDABLE: tuple[type[Exception], ...] = (SettingsError, *START_ERRORS)
+_MENDABLE: tuple[type[Exception], ...] = (CareError, SettingsError, *START_ERRORS)
 
 DataOption = Annotated[
     Path | None, typer.Option(help="The folder of the store, the keys and the lock (NOROSHI_DATA).", file_okay=False)
 ]
 
 
-def gathered_settings(*, host: str | None = None, port: int | None = None, data: Path | None = None) -> Settings:
+def gathered_settings(
+    *, host: str | None = None, port: int | None = None, data: Path | None = None, store: str | None = None
+) -> Settings:
     """What the options say, else the environment, else noroshi.toml."""
-    options = {"host": host, "port": port, "data": data}
+    options = {"host": host, "port": port, "data": data, "store": store}
     return read_settings(os.environ, {key: str(value) for key, value in options.items() if value is not None})
 
 

@@ -3,10 +3,10 @@
 from datetime import timedelta
 from typing import NamedTuple
 
+from noroshi.domain.accounts import OPEN_FOR, BreakerState
 from noroshi.domain.instants import Instant, plus
 
 FAILURES_TO_OPEN = 5
-OPEN_FOR = timedelta(seconds=60)
 
 _NO_SPAN = timedelta(0)
 _MICROSECOND = timedelta(microseconds=1)
@@ -20,10 +20,11 @@ class Permit(NamedTuple):
 
 
 class Breaker:
-    """Closed, until five failures in a row open it; open for a minute; then half-open, for one trial send."""
+    """Closed, until five failures in a row open it; open for a minute; then half-open, for one trial send. The
+    account's row in the store tells other processes of its moves, and this one of theirs."""
 
     def __init__(self) -> None:
-        self._epoch = 0
+        self.epoch = 0
         self._failures = 0
         self._open_until: Instant | None = None
         self._has_trial = False
@@ -45,11 +46,11 @@ class Breaker:
         if self.wait(now) != _NO_SPAN:
             return None
         self._has_trial = not self.is_closed
-        return Permit(self._epoch, self._has_trial)
+        return Permit(self.epoch, self._has_trial)
 
     def holds(self, permit: Permit) -> bool:
         """Whether the leave still stands."""
-        return permit.epoch == self._epoch
+        return permit.epoch == self.epoch
 
     def give_back(self, permit: Permit) -> bool:
         """The send did not come about. True if another may now have the trial; without effect after a result."""
@@ -71,8 +72,21 @@ class Breaker:
         self._move(plus(now, OPEN_FOR))
         return True
 
-    def _move(self, open_until: Instant | None) -> None:
-        self._epoch += 1
+    def learn(self, state: BreakerState, now: Instant) -> bool:
+        """What the row says; the later move is right, and of two with the same number the one in the row. True if
+        this breaker moved by it."""
+        if state.epoch < self.epoch or (state.epoch == self.epoch and state.is_closed and self.is_closed):
+            return False
+        has_moved = state.epoch > self.epoch or state.is_closed != self.is_closed
+        open_until = None if state.trial_in is None else plus(now, min(state.trial_in, OPEN_FOR))
+        if has_moved:
+            self._move(open_until, state.epoch)
+        elif not self._has_trial:
+            self._open_until = open_until
+        return has_moved
+
+    def _move(self, open_until: Instant | None, epoch: int | None = None) -> None:
+        self.epoch = self.epoch + 1 if epoch is None else epoch
         self._failures = 0
         self._has_trial = False
         self._open_until = open_until

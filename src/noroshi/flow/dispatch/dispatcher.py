@@ -1,10 +1,11 @@
 """The dispatcher: announcements go in; every lane of every account is worked until it is told to stop."""
 
 import asyncio
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 
 import structlog
 
+from noroshi.domain.accounts import UNMOVED
 from noroshi.domain.categories import Categories
 from noroshi.domain.lanes import Lane
 from noroshi.domain.priorities import Priority
@@ -57,6 +58,7 @@ class Dispatcher:
         categories: Categories,
         settings: DispatchSettings,
         crash_points: CrashPoints,
+        tell_change: Callable[[], None] = lambda: None,
     ) -> None:
         closing = asyncio.Event()
         self.settler = Settler(clock, meter, queue, closing)
@@ -73,12 +75,15 @@ class Dispatcher:
             settler=self.settler,
             flights=Flights(clock, queue),
             closing=closing,
+            tell_change=tell_change,
         )
         self._pauses = pauses
         self._gates = {name: Gate(name, clock, channel.per_second) for name, channel in channels.items()}
+        self._known = frozenset(lanes_of(channels))
         self._runners = {
             lane: LaneRunner(lane, channels[lane.account], self._gates[lane.account], self._kit)
             for lane in lanes_of(channels)
+            if settings.serves(lane)
         }
         self._join_lanes()
         self._refreshing = asyncio.Lock()
@@ -89,8 +94,13 @@ class Dispatcher:
 
     @property
     def served(self) -> frozenset[tuple[str, str]]:
-        """The (channel, account) pairs this process sends for."""
-        return frozenset((lane.channel, lane.account) for lane in self._runners)
+        """The (channel, account) pairs this process knows, and whose leases it may therefore judge."""
+        return frozenset((lane.channel, lane.account) for lane in self._known)
+
+    @property
+    def lanes(self) -> list[Lane]:
+        """Those this process sends for."""
+        return list(self._runners)
 
     @property
     def sending(self) -> int:
@@ -146,9 +156,7 @@ class Dispatcher:
         One at a time, so that an older reading never replaces a newer one."""
         kit = self._kit
         async with self._refreshing:
-            for account, until in (await kit.accounts.blocked()).items():
-                if account in self._gates:
-                    self._gates[account].rest(until)
+            await self._refresh_accounts()
             stops = stops_of(await self._pauses.in_force(), kit.categories)
             if stops == kit.stops:
                 return
@@ -159,13 +167,26 @@ class Dispatcher:
         await self._look()
         self._wake()
 
+    async def _refresh_accounts(self) -> None:
+        accounts = self._kit.accounts
+        for account, until in (await accounts.blocked()).items():
+            if account in self._gates:
+                self._gates[account].rest(until)
+        states = await accounts.breakers()
+        for account, gate in self._gates.items():
+            state = states.get(account, UNMOVED)
+            if state.epoch < gate.epoch:  # our own last move was never written
+                state = await accounts.move_breaker(account, gate.epoch, gate.opens_for)
+            if gate.learn(state):
+                self._kit.meter.gauge("provider_breaker_open", float(gate.is_broken), provider=account)
+
     async def _look(self) -> None:
         """Finds what was announced to nobody and what falls due."""
         for lane, due_at in (await self._kit.queue.waiting()).items():
             runner = self._runners.get(lane)
             if runner is not None:
                 runner.expect(due_at)
-            elif lane not in self._unserved:
+            elif lane not in self._known and lane not in self._unserved:
                 self._unserved.add(lane)
                 _log.warning("lane_unserved", lane=lane.name)
         self._kit.meter.gauge("dispatch_sending", self._kit.flights.sending)

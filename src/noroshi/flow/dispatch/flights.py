@@ -3,23 +3,29 @@
 from datetime import timedelta
 
 from noroshi.domain.deliveries import Claim, DeliveryKey
+from noroshi.domain.instants import Instant
 from noroshi.flow.dispatch.breaker import Permit
 from noroshi.ports.clock import Clock
 from noroshi.ports.queue import Queue
 
 _RENEWALS_PER_LEASE = 3
+_AT_ONCE = Instant(0)
 
 
 class Flight:
     """The claims of one take. `deadline` is monotonic and counted from before the store was asked, so it is
-    never later than the lease; `lost` are those another has claimed since."""
+    never later than the lease; `lost` are those another has claimed since; before `go_at` (a tick) the account's
+    shared pace lets none of them go."""
 
-    __slots__ = ("claims", "deadline", "lease", "lost", "permit", "renew_at")
+    __slots__ = ("claims", "deadline", "go_at", "lease", "lost", "permit", "renew_at")
 
-    def __init__(self, claims: list[Claim], lease: timedelta, asked_at: float, permit: Permit) -> None:
+    def __init__(
+        self, claims: list[Claim], lease: timedelta, asked_at: float, permit: Permit, go_at: Instant = _AT_ONCE
+    ) -> None:
         self.claims = claims
         self.lease = lease
         self.permit = permit
+        self.go_at = go_at
         self.lost: set[DeliveryKey] = set()
         self.count_from(asked_at)
 

@@ -1,9 +1,12 @@
-"""The gate of one account: its breaker, its pace and its enforced rests, as every lane of the account meets them."""
+"""The gate of one account: its breaker, its pace and its enforced rests, as every lane of the account meets them.
+
+What a gate decides holds in this process at once; the account's row in the store makes it hold in the others."""
 
 from collections.abc import Callable, Sequence
 from datetime import timedelta
 
-from noroshi.domain.instants import Instant
+from noroshi.domain.accounts import FREE, OPEN_FOR, BreakerState, Terms
+from noroshi.domain.instants import Instant, plus
 from noroshi.flow.dispatch.breaker import Breaker, Permit
 from noroshi.flow.dispatch.pace import Pace
 from noroshi.ports.clock import Clock
@@ -27,10 +30,21 @@ class Gate:
         self._clock = clock
         self._breaker = Breaker()
         self._rests_until = Instant(0)
+        self._held_until = Instant(0)
 
     @property
     def is_broken(self) -> bool:
         return not self._breaker.is_closed
+
+    @property
+    def epoch(self) -> int:
+        """The number of the breaker's last move."""
+        return self._breaker.epoch
+
+    @property
+    def opens_for(self) -> timedelta | None:
+        """What its last move means for other processes."""
+        return OPEN_FOR if self.is_broken else None
 
     def wait(self) -> timedelta | None:
         """How long until something may be sent: nothing, a span, or (None) until a listener is called."""
@@ -38,18 +52,39 @@ class Gate:
         of_breaker = self._breaker.wait(tick)
         if of_breaker is None:
             return None
-        return max(of_breaker, self._rest(), self.pace.wait(tick))
+        held = max(self._held_until - tick, 0) * _MICROSECOND
+        return max(of_breaker, self._rest(), self.pace.wait(tick), held)
 
     def admit(self) -> Permit | None:
         return None if self._rest() else self._breaker.admit(tick_of(self._clock))
+
+    def terms(self, permit: Permit) -> Terms:
+        """What a claim must ask of the account's row; nothing while there is no pace to share and no trial."""
+        if self.pace.per_second is None and not permit.is_trial:
+            return FREE
+        return Terms(permit.epoch, self.pace.per_second, permit.is_trial)
+
+    def hold(self, span: timedelta) -> None:
+        """Other processes have used up the pace for that long."""
+        self._held_until = plus(tick_of(self._clock), span)
+
+    def learn(self, state: BreakerState) -> bool:
+        """What the account's row says of the breaker. True if it moved here."""
+        has_moved = self._breaker.learn(state, tick_of(self._clock))
+        if has_moved:
+            self._tell()
+        return has_moved
 
     def holds(self, permit: Permit) -> bool:
         """Whether what was let in may still be sent."""
         return self._breaker.holds(permit) and not self._rest()
 
-    def give_back(self, permit: Permit) -> None:
-        if self._breaker.give_back(permit):
+    def give_back(self, permit: Permit) -> bool:
+        """The send did not come about. True if that was a trial, which another may now have."""
+        is_trial = self._breaker.give_back(permit)
+        if is_trial:
             self._tell()
+        return is_trial
 
     def record(self, permit: Permit, failures: Sequence[bool]) -> bool:
         """What was sent, in its order: which of it failed. True if the breaker moved."""

@@ -24,7 +24,8 @@ Compose = Callable[[Sequence[Claim]], Awaitable[Sequence[Content | RenderFailure
 
 
 class Kit(Struct):
-    """`stops` is replaced when the pauses change; `closing` is set once, when the dispatcher stops."""
+    """`stops` is replaced when the pauses change; `closing` is set once, when the dispatcher stops; `tell_change` lets
+    other processes know that an account must rest or may be used again."""
 
     clock: Clock
     dice: Dice
@@ -38,4 +39,5 @@ class Kit(Struct):
     settler: Settler
     flights: Flights
     closing: asyncio.Event
+    tell_change: Callable[[], None]
     stops: Stops = Stops()

@@ -134,7 +134,8 @@ class LaneRunner:
         self._due_at, self._yields_until, self._is_taking = None, None, True
         asked_at = kit.clock.monotonic()
         try:
-            taken = await kit.queue.take(self.lane, limit, self._lease, kit.stops.categories)
+            terms = self._gate.terms(permit)
+            taken = await kit.queue.take(self.lane, limit, self._lease, kit.stops.categories, terms)
         except BaseException:
             self._gate.give_back(permit)
             self.expect(AT_ONCE)
@@ -144,15 +145,24 @@ class LaneRunner:
         self._remember(taken)
         if not taken.claims:
             self._gate.give_back(permit)
+            self._hold_back(taken)
             return None
-        flight = Flight(taken.claims, self._lease, asked_at, permit)
+        flight = Flight(taken.claims, self._lease, asked_at, permit, plus(tick_of(kit.clock), taken.wait))
         kit.flights.begin(flight)
         return flight
+
+    def _hold_back(self, taken: Taken) -> None:
+        """The account let nothing go, for other processes have used it up or broken it: its gate knows it now."""
+        if taken.breaker is not None:
+            self._sending.learn_breaker(taken.breaker)
+        elif taken.wait:
+            self._gate.hold(taken.wait)
 
     def _remember(self, taken: Taken) -> None:
         if taken.has_more:
             # Due and yet not to be had: look again, but not in a busy loop.
-            self.expect(AT_ONCE if taken.claims else plus(self._kit.clock.now(), _BREATH))
+            is_hoped = taken.claims or taken.wait or taken.breaker is not None
+            self.expect(AT_ONCE if is_hoped else plus(self._kit.clock.now(), _BREATH))
             return
         if taken.next_due_at is not None:
             self.expect(taken.next_due_at)

@@ -1,11 +1,13 @@
 """One flight's way: claims of one lane go in, are composed and sent in one call, and come out judged."""
 
-from collections.abc import Sequence
+from collections.abc import Coroutine, Sequence
 from datetime import timedelta
 from itertools import compress
+from typing import Any, TypeVar
 
 import structlog
 
+from noroshi.domain.accounts import BreakerState
 from noroshi.domain.deliveries import Attempt, Claim, Settlement
 from noroshi.domain.instants import Instant, plus
 from noroshi.domain.lanes import Lane
@@ -26,6 +28,8 @@ NO_ANSWER = "NO_ANSWER"
 
 _MICROSECOND = timedelta(microseconds=1)
 
+T = TypeVar("T")
+
 _log = structlog.get_logger(__name__)
 
 Composed = tuple[Claim, Content | RenderFailure]
@@ -43,6 +47,7 @@ class Sending:
         self._channel = channel
         self._gate = gate
         self._kit = kit
+        self._account = channel.account
         self._before = f"send.{channel.account}.before"
         self._after = f"send.{channel.account}.after"
 
@@ -53,13 +58,19 @@ class Sending:
         alerts: list[Alert] = []
         try:
             composed = await self._compose(flight, judged)
-            await self._keep_pace(composed)
+            await self._keep_pace(flight, composed)
             attempts, claims = self._prepare(flight, composed, judged)
             if attempts:
                 await self._send(flight, attempts, claims, judged, alerts)
         finally:
-            self._gate.give_back(flight.permit)
+            if self._gate.give_back(flight.permit):
+                await self._try("end_trial_failed", self._kit.accounts.end_trial(self._account, flight.permit.epoch))
         return judged, alerts
+
+    def learn_breaker(self, state: BreakerState) -> None:
+        """How the breaker stands by the account's row."""
+        if self._gate.learn(state):
+            self._show_breaker()
 
     def judge_mishap(self, flight: Flight) -> list[Judged]:
         """What becomes of a flight that could not be composed."""
@@ -86,11 +97,12 @@ class Sending:
         except Exception as error:
             raise ComposeError(type(error).__name__) from error
 
-    async def _keep_pace(self, composed: list[Composed]) -> None:
+    async def _keep_pace(self, flight: Flight, composed: list[Composed]) -> None:
+        """As all processes together were granted it, and spaced by what this one really does."""
         if not composed:
             return
         tick = tick_of(self._kit.clock)
-        go_at = self._gate.pace.reserve(len(composed), tick)
+        go_at = max(self._gate.pace.reserve(len(composed), tick), flight.go_at)
         if go_at > tick:
             await signalled(self._kit.closing, self._kit.clock, (go_at - tick) * _MICROSECOND)
 
@@ -139,7 +151,7 @@ class Sending:
         failures = [is_failure(o) for o in outcomes]
         kit.settler.rates.attempted(self._channel.account, len(outcomes), sum(failures))
         if self._gate.record(flight.permit, _counted(outcomes, failures) if is_answered else failures[:1]):
-            kit.meter.gauge("provider_breaker_open", float(self._gate.is_broken), provider=self._channel.account)
+            await self._share_breaker()
         for claim, outcome in zip(claims, outcomes, strict=True):
             fraction = 0.0 if isinstance(outcome, Sent) else kit.dice.fraction()
             settlement = judge(claim, outcome, now, fraction, kit.categories, started_at)
@@ -186,11 +198,32 @@ class Sending:
             alerts.append(Alert(ACCOUNT_MISCONFIGURED, WARNING, f"{account}:{wrong.code}"))
         until = plus(now, longest)
         self._gate.rest(until)
+        why = wrong.code if wrong is not None else "retry_after"
+        await self._try("block_failed", self._kit.accounts.block(account, until, why))
+        self._kit.tell_change()
+
+    async def _share_breaker(self) -> None:
+        """Kept before the claims go back to the lane, as a rest is: other processes must not run into it."""
+        self._show_breaker()
+        gate = self._gate
+        state = await self._try(
+            "breaker_failed", self._kit.accounts.move_breaker(self._account, gate.epoch, gate.opens_for)
+        )
+        if state is not None:
+            self.learn_breaker(state)
+        self._kit.tell_change()
+
+    def _show_breaker(self) -> None:
+        self._kit.meter.gauge("provider_breaker_open", float(self._gate.is_broken), provider=self._account)
+
+    async def _try(self, failure: str, work: Coroutine[Any, Any, T]) -> T | None:
+        """A store that fails here costs a line in the log: whatever broke, each claim gets a verdict."""
         try:
-            await self._kit.accounts.block(account, until, wrong.code if wrong is not None else "retry_after")
-        except Exception as error:  # noqa: BLE001 - whatever broke, each claim gets a verdict
+            return await work
+        except Exception as error:  # noqa: BLE001 - as said
             self._kit.meter.count("dispatch_errors_total", lane=self._lane.name)
-            _log.error("block_failed", account=account, error=type(error).__name__)
+            _log.error(failure, account=self._account, error=type(error).__name__)
+            return None
 
 
 async def _contents(compose: Compose, claims: Sequence[Claim]) -> Sequence[Content | RenderFailure]:

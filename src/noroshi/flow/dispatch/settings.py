@@ -1,6 +1,6 @@
 """Settings of dispatch: how many workers each lane has, and how often dispatch looks around."""
 
-from collections.abc import Mapping
+from collections.abc import Container, Mapping
 from datetime import timedelta
 
 from msgspec import Struct, field
@@ -28,7 +28,8 @@ class SettingError(ValueError):
 
 
 class DispatchSettings(Struct, frozen=True):
-    """`workers` by `channel.priority`; a lease lasts the attempt's time-out and `lease_margin` more."""
+    """`workers` by `channel.priority`; a lease lasts the attempt's time-out and `lease_margin` more. `channels` and
+    `priorities` are those this process serves; None: all."""
 
     workers: dict[str, int] = field(default_factory=dict)
     lease_margin: timedelta = timedelta(seconds=30)
@@ -36,10 +37,19 @@ class DispatchSettings(Struct, frozen=True):
     pauses_every: timedelta = timedelta(seconds=2)
     low_waits: timedelta = timedelta(seconds=1)
     compose_timeout: timedelta = timedelta(seconds=60)
+    channels: frozenset[str] | None = None
+    priorities: frozenset[Priority] | None = None
+
+    def serves(self, lane: Lane) -> bool:
+        return _has(self.channels, lane.channel) and _has(self.priorities, lane.priority)
 
     def workers_of(self, lane: Lane) -> int:
         name = f"{lane.channel}.{lane.priority}"
         return self.workers.get(name) or _DEFAULTS.get(name) or _OTHERS[lane.priority]
+
+
+def _has(named: Container[str] | None, name: str) -> bool:
+    return named is None or name in named
 
 
 def read_settings(values: Mapping[str, str]) -> DispatchSettings:

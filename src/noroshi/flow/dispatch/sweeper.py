@@ -15,11 +15,15 @@ from noroshi.flow.dispatch.judge import judge_expired
 from noroshi.flow.dispatch.settling import Settler
 from noroshi.flow.dispatch.waiting import repeat
 from noroshi.ports.clock import Clock
+from noroshi.ports.duties import Duties
 from noroshi.ports.meter import Meter
 from noroshi.ports.queue import Queue
 
 PAGE = 200
 EVERY = timedelta(seconds=1)
+DUTY = "sweep"
+
+_DUTY_LASTS = timedelta(seconds=5)
 
 _RESUME_PAGE = 500
 _SECOND = 1_000_000
@@ -28,7 +32,8 @@ _log = structlog.get_logger(__name__)
 
 
 class Sweeper:
-    """`served`, `announce` and `paused_categories` are the dispatcher's; `settler` is shared with it."""
+    """`served` and `paused_categories` are the dispatcher's; `settler` is shared with it. One process at a time has the
+    duty to sweep; if its holder dies or stands still, another takes it over within seconds."""
 
     def __init__(
         self,
@@ -41,6 +46,7 @@ class Sweeper:
         served: Container[tuple[str, str]],
         announce: Callable[[Iterable[Lane]], None],
         paused_categories: Callable[[], frozenset[str]],
+        duties: Duties,
     ) -> None:
         self._clock = clock
         self._meter = meter
@@ -50,6 +56,7 @@ class Sweeper:
         self._served = served
         self._announce = announce
         self._paused_categories = paused_categories
+        self._duties = duties
         self._measured: set[Lane] = set()
         self._closing = asyncio.Event()
         self._round: asyncio.Task[None] | None = None
@@ -67,8 +74,9 @@ class Sweeper:
             await asyncio.wait((self._round,))
 
     async def sweep(self) -> None:
-        await self._rescue(is_start=False)
-        await self._resume()
+        if await self._duties.take(DUTY, _DUTY_LASTS):
+            await self._rescue(is_start=False)
+            await self._resume()
         await self._measure()
         self._meter.gauge("sweeper_last_run_timestamp", self._clock.now() / _SECOND)
 

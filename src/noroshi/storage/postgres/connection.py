@@ -1,5 +1,6 @@
 """Connections: a URL in, configured connections to a database at the current schema out."""
 
+import asyncio
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from typing import Any
@@ -74,14 +75,19 @@ class Pool:
         )
 
     async def close(self) -> None:
-        if self._pool is not None:
-            await self._pool.close()
+        """Politely if the server answers; else without it."""
+        if self._pool is None:
+            return
+        try:
+            await asyncio.wait_for(self._pool.close(), CONNECT_SECONDS)
+        except LOST:
+            self._pool.terminate()
 
     @asynccontextmanager
-    async def borrow(self) -> AsyncIterator[Connection]:
+    async def borrow(self, within: float = CONNECT_SECONDS) -> AsyncIterator[Connection]:
         if self._pool is None:
             raise asyncpg.InterfaceError("the store has not been started")
-        async with self._pool.acquire(timeout=CONNECT_SECONDS) as connection:
+        async with self._pool.acquire(timeout=within) as connection:
             yield connection
 
 
@@ -98,10 +104,11 @@ async def check_server(connection: Connection, *, is_unsafe: bool) -> None:
             )
 
 
-async def migrate(connection: Connection) -> int:
+async def migrate(connection: Connection, up_to: int | None = None) -> int:
     """Brings the database to the current schema, each step in its own transaction; answers the schema's number.
-    Processes that start together wait for the first."""
-    steps = migrations()
+    Processes that start together wait for the first. `up_to` stops at an earlier one, for a backup that is to be
+    restored into it."""
+    steps = [step for step in migrations() if up_to is None or step[0] <= up_to]
     await connection.execute("SELECT pg_advisory_lock(7317, 0)")
     try:
         await connection.execute(f"CREATE SCHEMA IF NOT EXISTS {SCHEMA}")

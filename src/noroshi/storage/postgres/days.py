@@ -70,6 +70,46 @@ def _joining(table: str, day: int) -> str:
     )
 
 
+class DayDropping:
+    """Drops days on a connection of its own, which must not be inside a transaction. Nobody who reads or writes waits
+    for it: a table is taken off its parent concurrently, and is nobody's when it is dropped. Interrupted at any point,
+    the next one finishes what was begun."""
+
+    def __init__(self, connection: Connection) -> None:
+        self._connection = connection
+
+    async def begin(self) -> bool:
+        """False if another process is at it. What an earlier one left half done is finished."""
+        if not await self._connection.fetchval("SELECT pg_try_advisory_lock(7317, 3)"):
+            return False
+        for (name,) in await self._connection.fetch(_HALF_TAKEN_OFF):
+            await self._connection.execute(
+                f"ALTER TABLE {SCHEMA}.{name.rpartition('_')[0]} DETACH PARTITION {SCHEMA}.{name} FINALIZE"
+            )
+        for (name,) in await self._connection.fetch(_TAKEN_OFF):
+            await self._connection.execute(f"DROP TABLE {SCHEMA}.{name}")
+        return True
+
+    async def days(self) -> set[int]:
+        return await present_days(self._connection)
+
+    async def drop(self, day: int) -> None:
+        """The ledger's goes last: while it is there, the day counts as present."""
+        for table in TABLES:
+            name = f"{SCHEMA}.{table}_{shown(day)}"
+            if await self._connection.fetchval("SELECT to_regclass($1)", name) is not None:
+                await self._connection.execute(f"ALTER TABLE {SCHEMA}.{table} DETACH PARTITION {name} CONCURRENTLY")
+                await self._connection.execute(f"DROP TABLE {name}")
+
+
+_OF_A_DAY = rf"""
+    FROM pg_class c LEFT JOIN pg_inherits i ON i.inhrelid = c.oid
+    WHERE c.relnamespace = '{SCHEMA}'::regnamespace AND c.relkind = 'r'
+        AND c.relname ~ '^({"|".join(TABLES)})_\d{{8}}$'"""
+_HALF_TAKEN_OFF = f"SELECT c.relname {_OF_A_DAY} AND i.inhdetachpending"
+_TAKEN_OFF = f"SELECT c.relname {_OF_A_DAY} AND i.inhrelid IS NULL"
+
+
 async def make_days_ahead(connection: Connection, now: Instant) -> None:
     today = day_of(now)
     await make_days(connection, set(range(today - 1, today + AHEAD + 1)))

@@ -1,11 +1,18 @@
 """PostgresStore: a database's URL in, every port of the store on it out."""
 
+import os
+import socket
+
+from noroshi.ports.announcements import Announcements
 from noroshi.ports.clock import Clock
 from noroshi.ports.crash_points import CrashPoints
 from noroshi.ports.meter import Meter
 from noroshi.ports.sealer import Sealer
-from noroshi.storage.postgres.connection import Pool, check_server, connect, migrate
+from noroshi.storage.postgres.announcing import PostgresAnnouncements
+from noroshi.storage.postgres.connection import LOST, Pool, check_server, connect, migrate
 from noroshi.storage.postgres.days import make_days_ahead
+from noroshi.storage.postgres.duties import PostgresDuties
+from noroshi.storage.postgres.history import PostgresHistory
 from noroshi.storage.postgres.turns import PostgresReadings, PostgresStatements, PostgresTurns
 from noroshi.storage.store import Store
 
@@ -13,10 +20,12 @@ WRITERS = 4
 READERS = 3
 """Connections of one process; a few suffice, for every statement carries many rows."""
 
+_PATIENCE_SECONDS = 3.0
+
 
 class PostgresStore(Store):
     """All ports over two pools: readers can never use up what writers need. `clock` is for tests: without it the
-    time is the database's."""
+    time is the database's; so is `holder`, the name of this process."""
 
     def __init__(
         self,
@@ -27,18 +36,18 @@ class PostgresStore(Store):
         crash_points: CrashPoints,
         is_unsafe: bool = False,
         clock: Clock | None = None,
+        holder: str | None = None,
     ) -> None:
         self._url = url
         self._is_unsafe = is_unsafe
         self._clock = clock
         self._writing = Pool(url, WRITERS)
         self._reading = Pool(url, READERS)
-        super().__init__(
-            PostgresTurns(self._writing, clock, meter, crash_points),
-            PostgresReadings(self._reading, clock),
-            sealer,
-            is_alone=False,
-        )
+        turns = PostgresTurns(self._writing, clock, meter, crash_points)
+        readings = PostgresReadings(self._reading, clock)
+        duties = PostgresDuties(turns, holder or f"{socket.gethostname()}:{os.getpid()}")
+        super().__init__(turns, readings, sealer, duties, is_alone=False)
+        self.history = PostgresHistory(turns, readings, url)
 
     async def start(self) -> int:
         number = await self._migrate()
@@ -59,3 +68,14 @@ class PostgresStore(Store):
     async def stop(self) -> None:
         await self._reading.close()
         await self._writing.close()
+
+    def announcements(self, clock: Clock) -> Announcements:
+        return PostgresAnnouncements(self._url, clock)
+
+    async def trouble(self) -> str | None:
+        try:
+            async with self._reading.borrow(_PATIENCE_SECONDS) as connection:
+                await connection.fetchval("SELECT 1", timeout=_PATIENCE_SECONDS)
+        except LOST as error:
+            return f"the database does not answer ({type(error).__name__})"
+        return None

@@ -133,9 +133,10 @@ class PostgresTurns:
             try:
                 async with self._pool.borrow() as connection:
                     return await self._take(connection, name, work)
-            except _AGAIN:
+            except _AGAIN as error:
                 if tries >= _MOST_TRIES:
                     raise
+                self._meter.count("store_turns_again_total", error=type(error).__name__)
             except asyncpg.CheckViolationError as missing:
                 if tries >= _MOST_TRIES or not await self._make_day(missing):
                     raise

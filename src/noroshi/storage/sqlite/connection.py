@@ -58,10 +58,11 @@ def open_connection(
     return connection
 
 
-def migrate(connection: apsw.Connection) -> int:
-    """Brings the file to the current schema, each step in its own transaction; answers the schema's number."""
+def migrate(connection: apsw.Connection, up_to: int | None = None) -> int:
+    """Brings the file to the current schema, each step in its own transaction; answers the schema's number. `up_to`
+    stops at an earlier one, for a backup that is to be restored into it."""
     current = int(connection.pragma("user_version"))
-    steps = migrations()
+    steps = [step for step in migrations() if up_to is None or step[0] <= up_to]
     if current > steps[-1][0]:
         raise NewerSchemaError(f"the file has schema {current}, this version knows {steps[-1][0]}")
     for number, _, script in steps:

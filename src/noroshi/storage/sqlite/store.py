@@ -8,6 +8,7 @@ from noroshi.ports.clock import Clock
 from noroshi.ports.crash_points import CrashPoints
 from noroshi.ports.meter import Meter
 from noroshi.ports.sealer import Sealer
+from noroshi.storage.duties import SoleDuties
 from noroshi.storage.sqlite.connection import migrate, open_connection
 from noroshi.storage.sqlite.readers import InlineReaders, Readers, ThreadReaders
 from noroshi.storage.sqlite.writer import CommitGroup, InlineWriter, ThreadWriter, Writer
@@ -18,7 +19,7 @@ class SqliteStore(Store):
     """All ports over one writer and its readers. `close` commits what waits."""
 
     def __init__(self, writer: Writer, readers: Readers, sealer: Sealer, schema: int) -> None:
-        super().__init__(writer, readers, sealer, is_alone=True)
+        super().__init__(writer, readers, sealer, SoleDuties(), is_alone=True)
         self._schema = schema
         self._writer = writer
         self._readers = readers

@@ -177,7 +177,8 @@ CREATE TABLE notifications (
     tries integer NOT NULL DEFAULT 0,
     PRIMARY KEY (tenant, notification_id)
 ) PARTITION BY RANGE (notification_id);
-CREATE INDEX notifications_by_user ON notifications (tenant, user_id, at);
+CREATE INDEX notifications_by_user ON notifications (tenant, user_id, at)
+    INCLUDE (channel, content_hash, standing, notification_id);
 
 -- Days before yesterday in which something was decided of late (schedules, holds): where limits must look, too.
 CREATE TABLE late_days (

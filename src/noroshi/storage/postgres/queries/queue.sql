@@ -174,13 +174,3 @@ WHERE d.tenant = r.tenant AND d.notification_id = r.notification_id AND d.endpoi
 -- name: count_unfinished
 -- How many deliveries are not settled for good.
 SELECT count(*) FROM deliveries;
-
--- name: block_account
--- Nothing goes through the account until then; the later time wins.
-INSERT INTO accounts AS a (tenant, account, blocked_until, why) VALUES (0, $1, $2, $3)
-ON CONFLICT (tenant, account) DO UPDATE
-SET blocked_until = greatest(a.blocked_until, excluded.blocked_until), why = excluded.why;
-
--- name: blocked_accounts
--- Accounts that must be left alone, and until when.
-SELECT account, blocked_until FROM accounts WHERE blocked_until > $1;

@@ -135,13 +135,3 @@ UPDATE deliveries SET state = 0 WHERE tenant = ? AND notification_id = ? AND end
 -- name: count_unfinished
 -- How many deliveries are not settled for good.
 SELECT count(*) FROM deliveries;
-
--- name: block_account
--- Nothing goes through the account until then; the later time wins.
-INSERT INTO accounts (tenant, account, blocked_until, why) VALUES (0, ?, ?, ?)
-ON CONFLICT (tenant, account) DO UPDATE
-SET blocked_until = max(blocked_until, excluded.blocked_until), why = excluded.why;
-
--- name: blocked_accounts
--- Accounts that must be left alone, and until when.
-SELECT account, blocked_until FROM accounts WHERE blocked_until > ?;
