@@ -166,6 +166,7 @@ class Noroshi:
         self.history = store.history
         self.dead_letters = store.dead_letters
         self.pauses = store.pauses
+        self.requests = store.requests
         self.caught = store.caught
         self.keys = store.keys
         self.dispatchable_channels = frozenset(roll.served)
@@ -217,6 +218,9 @@ class Noroshi:
 
     def announce_replayed(self) -> None:
         self._way.look_again()
+
+    def announce_enqueued(self) -> None:
+        self._way.intake.take_enqueued()
 
     def misbehave(self, how: Misbehaviour | None) -> bool:
         catchers = [account for account in self._roll.accounts.values() if isinstance(account, Catcher)]
@@ -388,6 +392,7 @@ def join(
             pauses=store.pauses,
             templates=store.templates,
             history=store.history,
+            requests=store.requests,
             renderer=machine.renderer,
             channels=roll.accounts,
             served=roll.served,

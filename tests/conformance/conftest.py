@@ -1,13 +1,14 @@
 """Every test of this folder gets a fresh store of each kind, and the ground to stand on."""
 
 import os
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Iterator
 from pathlib import Path
 
 import asyncpg
 import pytest
 
 from noroshi.ports.clock import Clock
+from tests.callers import ForeignCaller
 from tests.conformance.ground import Ground
 from tests.conformance.places import place  # noqa: F401
 from tests.conformance.stores import STORES, HandClock, Store
@@ -31,6 +32,14 @@ async def store(request: pytest.FixtureRequest, tmp_path: Path, clock: Clock) ->
     await opened.start()
     yield opened
     await opened.stop()
+
+
+@pytest.fixture
+def caller(request: pytest.FixtureRequest, store: Store, tmp_path: Path) -> Iterator[ForeignCaller]:
+    """With a connection of its own to where the store lies."""
+    is_on_postgres = request.node.callspec.params["store"] == "postgres"
+    with ForeignCaller(os.environ["PGURL"] if is_on_postgres else str(tmp_path / "noroshi.db")) as opened:
+        yield opened
 
 
 @pytest.fixture

@@ -25,6 +25,7 @@ from noroshi.ports.marks import Marks
 from noroshi.ports.pauses import Pauses
 from noroshi.ports.people import People
 from noroshi.ports.queue import Queue
+from noroshi.ports.requests import Requests
 from noroshi.ports.sealer import Sealer
 from noroshi.ports.templates import Templates
 from noroshi.storage.postgres.store import PostgresStore
@@ -84,6 +85,8 @@ class Store(Protocol):
     @property
     def queue(self) -> Queue: ...
     @property
+    def requests(self) -> Requests: ...
+    @property
     def templates(self) -> Templates: ...
 
     def announcements(self, clock: Clock) -> Announcements: ...
@@ -111,9 +114,13 @@ def _sqlite_with_threads(folder: Path, clock: Clock) -> Store:
     )
 
 
-def _sqlite_inline(_folder: Path, clock: Clock) -> Store:
+def _sqlite_inline(folder: Path, clock: Clock) -> Store:
     return open_inline_store(
-        open_connection(":memory:"), sealer=a_sealer(), clock=clock, meter=NullMeter(), crash_points=NoCrashPoints()
+        open_connection(str(folder / "noroshi.db"), synchronous="OFF"),
+        sealer=a_sealer(),
+        clock=clock,
+        meter=NullMeter(),
+        crash_points=NoCrashPoints(),
     )
 
 

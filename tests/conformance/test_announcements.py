@@ -95,6 +95,7 @@ def a_way(store: Store, clock: Clock, catcher: Catcher) -> Way:
             pauses=store.pauses,
             templates=store.templates,
             history=store.history,
+            requests=store.requests,
             renderer=InlineRenderer(),
             channels={"catcher": catcher},
             served={"email": "catcher", "in_app": "catcher"},

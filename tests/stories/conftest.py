@@ -12,7 +12,7 @@ import pytest
 
 from noroshi import bootstrap
 from noroshi.flow import way
-from noroshi.flow.accept import intake
+from noroshi.flow.accept import enqueued, intake
 from noroshi.flow.dispatch import sweeper
 from noroshi.flow.dispatch.settings import DispatchSettings
 from tests.stories.world import MONDAY, World
@@ -25,6 +25,7 @@ def take_rounds_away(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(bootstrap, "DispatchSettings", partial(DispatchSettings, look_every=NEVER, pauses_every=NEVER))
     monkeypatch.setattr(sweeper, "EVERY", NEVER)
     monkeypatch.setattr(intake, "_POLL", NEVER)
+    monkeypatch.setattr(enqueued, "EVERY", NEVER)
     monkeypatch.setattr(way, "_TIDY_EVERY", NEVER)
 
 

@@ -53,8 +53,10 @@ class Here:
         world.tell(TARO, channels=["in_app"])
         world.behave()
         pause = world.post("/api/v1/pauses", {"kind": "category", "name": "social"})
+        request_id = world.enqueue(HANAKO, template_id="no-such")
         self._ids: dict[str, Any] = {
             "batch_id": batch_id,
+            "request_id": request_id,
             "user_id": "hanako",
             "template_id": "welcome",
             "token_id": world.listed("/api/v1/users/hanako/devices")[0]["token_id"],
@@ -97,6 +99,7 @@ def test_another_tenants_id_is_404_on_every_route(world: World, here: Here, row:
 LISTS: dict[str, Callable[[Any], bool]] = {
     "accept_notifications": lambda answer: bool((answer.status, answer["code"]) == (422, "unknown_template")),
     "list_dead_letters": lambda answer: answer["items"] == [],
+    "list_requests": lambda answer: answer["items"] == [],
     "list_pauses": lambda answer: answer["items"] == [],
     "list_caught": lambda answer: answer["items"] == [],
     "replay_dead_letters": lambda answer: answer.body == {"replayed": 0, "untouched": 0, "is_complete": True},

@@ -20,6 +20,7 @@ from noroshi.machine.secrets import load_secrets
 from noroshi.settings import read_settings
 from noroshi.storage.sqlite.connection import open_connection
 from noroshi.storage.sqlite.store import SqliteStore, open_inline_store
+from tests.callers import ForeignCaller
 from tests.cast import Person
 from tests.faults.machinery.sim_loop import SimLoop
 from tests.faults.machinery.sim_ports import SimClock, SimDice
@@ -238,6 +239,20 @@ class World:
         self.until_idle()
         batch_id: str = answer["batch_id"]
         return batch_id
+
+    def enqueue(
+        self, *people: Person | str, is_committed: bool = True, is_announced: bool = True, **fields: Any
+    ) -> str:
+        """A caller enqueues a request in a transaction of its own, and what waits is taken in; the request's id."""
+        place = self._settings.store if self._settings.is_on_postgres else str(self._settings.store_path)
+        with ForeignCaller(place) as caller:
+            request_id = caller.enqueue(**self.request(*people, **fields))
+            if is_committed:
+                caller.commit()
+        if is_announced:
+            self.noroshi.announce_enqueued()
+        self.until_idle()
+        return request_id
 
     def misbehave(self, fault: str, **more: Any) -> None:
         """The catcher fails from now on."""

@@ -13,7 +13,18 @@ from noroshi.domain.addressing import Usage
 from noroshi.domain.batches import BatchHead, BatchView, Progress, Rejection
 from noroshi.domain.categories import Categories
 from noroshi.domain.channels import CHANNELS
-from noroshi.domain.ids import DEFAULT_TENANT, BatchId, NotificationId, TenantId, new_batch_id, notification_id, show
+from noroshi.domain.enqueued import EnqueuedView, RequestState
+from noroshi.domain.ids import (
+    DEFAULT_TENANT,
+    BatchId,
+    NotificationId,
+    RequestId,
+    TenantId,
+    new_batch_id,
+    new_request_id,
+    notification_id,
+    show,
+)
 from noroshi.domain.instants import Instant
 from noroshi.domain.people import Device, Preferences, User
 from noroshi.domain.priorities import Priority
@@ -38,6 +49,7 @@ from noroshi.flow.accept.gate import Gate
 PEPPER = b"pepper"
 NOON = Instant(1_700_000_000_000_000)
 BATCH = new_batch_id(1_700_000_000_000, 7)
+REQUEST = new_request_id(1_700_000_000_000, 7)
 KEYS = {scope: api_keys.mint(number << 200 | number) for number, scope in enumerate(KeyScope, 1)}
 
 
@@ -286,6 +298,33 @@ class StubPauses:
         return []
 
 
+class StubRequests:
+    def __init__(self) -> None:
+        self.view = EnqueuedView(
+            REQUEST, RequestState.DEAD, "order-17", None, "unknown_template", "no template x", NOON, "shop"
+        )
+
+    async def oldest_waiting(self) -> Instant | None:
+        return None
+
+    async def list_requests(
+        self, tenant: TenantId, state: RequestState | None, before: RequestId | None, limit: int
+    ) -> list[EnqueuedView]:
+        return [self.view] if state in (None, self.view.state) else []
+
+    async def find(self, tenant: TenantId, request_id: RequestId) -> EnqueuedView | None:
+        return self.view if request_id == REQUEST else None
+
+    async def retry(self, tenant: TenantId, request_id: RequestId) -> bool:
+        if request_id != REQUEST or self.view.state is not RequestState.DEAD:
+            return False
+        self.view = msgspec.structs.replace(self.view, state=RequestState.WAITING, code=None, error=None)
+        return True
+
+    async def forget(self, keys_before: Instant, before: Instant, limit: int) -> int:
+        return 0
+
+
 class StubCaught:
     async def keep_caught(self, attempts: Sequence[Any]) -> None: ...
 
@@ -310,6 +349,7 @@ class StubDesk:
         self.history = StubHistory()
         self.dead_letters = StubDeadLetters()
         self.pauses = StubPauses()
+        self.requests = StubRequests()
         self.caught = StubCaught()
         self.renderer = StubRenderer()
         self.categories = Categories()
@@ -335,6 +375,9 @@ class StubDesk:
         self.changes += 1
 
     def announce_replayed(self) -> None:
+        self.changes += 1
+
+    def announce_enqueued(self) -> None:
         self.changes += 1
 
     def misbehave(self, how: Misbehaviour | None) -> bool:

@@ -4,10 +4,10 @@ import msgspec
 import pytest
 from tests.unit.api_stub import KEYS, Client, Reply, StubDesk
 
+from noroshi.domain.bodies import DEEPEST
 from noroshi.domain.problems import ProblemError
 from noroshi.domain.records import KeyScope
 from noroshi.entrypoints.api.app import build_app
-from noroshi.entrypoints.api.decoding import DEEPEST
 
 SEND = "/api/v1/notifications"
 FINE = {"user_ids": ["hanako"], "template_id": "welcome"}

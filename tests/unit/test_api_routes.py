@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 from structlog.testing import capture_logs
-from tests.unit.api_stub import BATCH, KEYS, Client, StubDesk
+from tests.unit.api_stub import BATCH, KEYS, REQUEST, Client, StubDesk
 
 from noroshi.domain.ids import show
 from noroshi.domain.problems import PROBLEMS, ProblemError
@@ -45,6 +45,9 @@ POST admin /api/v1/dead-letters/discard
 GET read /api/v1/dead-letters/{dead_letter_id}
 DELETE admin /api/v1/dead-letters/{dead_letter_id}
 POST admin /api/v1/dead-letters/{dead_letter_id}/replay
+GET read /api/v1/requests
+GET read /api/v1/requests/{request_id}
+POST admin /api/v1/requests/{request_id}/retry
 POST admin /api/v1/pauses
 GET read /api/v1/pauses
 DELETE admin /api/v1/pauses/{pause_id}
@@ -59,7 +62,7 @@ GET None /openapi.json
 
 
 def target(row: Row) -> str:
-    ids = {"batch_id": show(BATCH), "user_id": "hanako", "template_id": "welcome"}
+    ids = {"batch_id": show(BATCH), "request_id": show(REQUEST), "user_id": "hanako", "template_id": "welcome"}
     numbers = {"token_id": 1, "dead_letter_id": 1, "pause_id": 1}
     return row.path.format(**ids, **numbers)
 

@@ -11,6 +11,7 @@ from uuid import UUID
 TenantId = NewType("TenantId", int)
 BatchId = NewType("BatchId", bytes)
 NotificationId = NewType("NotificationId", bytes)
+RequestId = NewType("RequestId", bytes)
 EndpointId = NewType("EndpointId", int)
 
 DEFAULT_TENANT = TenantId(1)
@@ -31,6 +32,17 @@ def new_batch_id(unix_ms: int, random_bits: int) -> BatchId:
     high = (unix_ms << 16) | 0x7000 | rand_a
     low = (0b10 << 62) | (rand_b << _ORDINAL_BITS)
     return BatchId(((high << 64) | low).to_bytes(16, "big"))
+
+
+def new_request_id(unix_ms: int, random_bits: int) -> RequestId:
+    """A UUIDv7 for `unix_ms`; of `random_bits` the low 74 are used."""
+    rand_a, rand_b = random_bits >> 62 & 0xFFF, random_bits & ((1 << 62) - 1)
+    return RequestId(((((unix_ms << 16) | 0x7000 | rand_a) << 64) | (0b10 << 62) | rand_b).to_bytes(16, "big"))
+
+
+def batch_id_for(request_id: RequestId, unix_ms: int) -> BatchId:
+    """The id of the batch that an enqueued request becomes at `unix_ms`: as random as the request's own."""
+    return new_batch_id(unix_ms, int.from_bytes(request_id[8:], "big"))
 
 
 def notification_id(batch_id: BatchId, position: int, channel_number: int) -> NotificationId:

@@ -5,11 +5,17 @@ from typing import Annotated, Any
 
 from msgspec import UNSET, Meta, Struct, UnsetType, field
 
+from noroshi.domain.bodies import BodyDecoder
+from noroshi.domain.channels import CHANNELS
 from noroshi.domain.ids import TenantId
+from noroshi.domain.instants import Instant, NaiveTimeError, at
 from noroshi.domain.priorities import Priority
+from noroshi.domain.problems import ProblemError
 from noroshi.domain.records import KeyScope
 
 MAX_RECIPIENTS = 10_000
+MULTILINE = frozenset({"data"})
+"""The fields in whose values tabs and line breaks are allowed."""
 
 UserIdText = Annotated[str, Meta(min_length=1, max_length=128)]
 NameText = Annotated[str, Meta(min_length=1, max_length=128)]
@@ -40,6 +46,45 @@ class NotificationRequest(Struct, frozen=True, forbid_unknown_fields=True):
     strategy: str | None = None
     expires_at: OffsetTime | None = None
     digest_key: NameText | None = None
+
+
+_decode = BodyDecoder(NotificationRequest, MULTILINE).decode
+
+
+def read_request(body: bytes) -> NotificationRequest:
+    """The request that a body asks for, checked as far as that can be without the store."""
+    request = _decode(body)
+    check_request(request)
+    return request
+
+
+def check_request(request: NotificationRequest) -> None:
+    """Refuses what the shape alone allows and no store would make right."""
+    for number, channel in enumerate(request.channels or ()):
+        if channel not in CHANNELS:
+            known = ", ".join(CHANNELS)
+            raise ProblemError("bad_field", f"no such channel; there are {known}", field=f"channels[{number}]")
+    if request.strategy not in (None, "all"):
+        raise ProblemError("strategy_not_supported", "only `all` is supported", field="strategy")
+    if "user" in request.data:
+        raise ProblemError("bad_field", "the key `user` is taken by the person", field="data.user")
+    scheduled_at = instant_of(request.scheduled_at, "scheduled_at")
+    expires_at = instant_of(request.expires_at, "expires_at")
+    # Compared with what the caller says, not with now: a call repeated later must not be refused for its age.
+    if expires_at is not None and scheduled_at is not None and expires_at <= scheduled_at:
+        raise ProblemError("bad_field", "it would expire before it is sent", field="expires_at")
+
+
+def instant_of(moment: datetime | None, field: str) -> Instant | None:
+    """The instant that a field of the request names."""
+    if moment is None:
+        return None
+    try:
+        return at(moment)
+    except NaiveTimeError:
+        raise ProblemError(
+            "bad_field", "the time has no offset; write 2026-01-31T09:00:00+09:00 or ...Z", field=field
+        ) from None
 
 
 class RejectionText(Struct, frozen=True):

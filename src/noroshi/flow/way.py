@@ -13,13 +13,16 @@ from noroshi.domain.ids import BatchId
 from noroshi.domain.instants import Instant, plus
 from noroshi.domain.lanes import Lane
 from noroshi.domain.problems import ProblemError
+from noroshi.domain.records import Alert
 from noroshi.domain.requests import AcceptedAnswer, Caller, NotificationRequest
 from noroshi.domain.states import Status
 from noroshi.flow.accept.desk import AcceptDesk
+from noroshi.flow.accept.enqueued import EnqueuedWatch, preparing
 from noroshi.flow.accept.intake import Intake
 from noroshi.flow.accept.known_templates import KnownTemplates
 from noroshi.flow.address.decide import Addresser
 from noroshi.flow.compose.compose import Composer
+from noroshi.flow.dispatch.alarms import WARNING
 from noroshi.flow.dispatch.dispatcher import Dispatcher
 from noroshi.flow.dispatch.settings import DispatchSettings
 from noroshi.flow.dispatch.sweeper import Sweeper
@@ -36,9 +39,12 @@ from noroshi.ports.meter import Meter
 from noroshi.ports.pauses import Pauses
 from noroshi.ports.queue import Queue
 from noroshi.ports.renderer import Renderer
+from noroshi.ports.requests import Requests
 from noroshi.ports.templates import Templates
 
 HISTORY_KEPT = timedelta(days=90)
+REQUEST_KEYS_KEPT = timedelta(days=1)
+REQUEST_DEAD = "request_dead"
 TIDYING = "tidy"
 
 _TIDY_EVERY = timedelta(seconds=60)
@@ -64,6 +70,7 @@ class WayParts(Struct, frozen=True):
     pauses: Pauses
     templates: Templates
     history: History
+    requests: Requests
     renderer: Renderer
     channels: Mapping[str, Channel]
     served: Mapping[str, str]
@@ -112,11 +119,14 @@ class Way:
             Addresser(parts.categories, parts.served, parts.default_locale).decide,
             parts.announcements.announce,
             self._report_dead,
+            preparing(frozenset(parts.served)),
+            self._report_refused,
             clock,
             meter,
             max_waiting=parts.max_waiting,
             max_unfinished=parts.max_unfinished,
         )
+        self.enqueued = EnqueuedWatch(parts.requests, self.intake.take_enqueued, clock, meter)
         self.desk = AcceptDesk(self.intake, parts.batches, self.templates, clock, parts.dice, frozenset(parts.served))
         self._closing = asyncio.Event()
         self._tidying: asyncio.Task[None] | None = None
@@ -132,12 +142,14 @@ class Way:
         await self.sweeper.start()
         if self._parts.takes_in:
             await self.intake.start()
+            await self.enqueued.start()
         await self._parts.announcements.start()
         self._tidying = asyncio.create_task(self._tidy_for_ever(), name="tidying")
 
     async def stop(self) -> None:
         """Keeps what has arrived, finishes what is being sent, releases the rest (W26)."""
         self._closing.set()
+        await self.enqueued.stop()
         await self.intake.stop()
         await self.dispatcher.stop()
         await self.sweeper.stop()
@@ -179,6 +191,11 @@ class Way:
     def _report_dead(self, dead: dict[tuple[Lane, str], int]) -> None:
         self._aside(self.dispatcher.settler.raise_for_dead(dead))
 
+    def _report_refused(self, codes: dict[str, int]) -> None:
+        for code, count in codes.items():
+            self._parts.meter.count("notification_requests_dead_total", count, code=code)
+        self._aside(self.dispatcher.settler.raise_alerts([Alert(REQUEST_DEAD, WARNING, code) for code in codes]))
+
     def _aside(self, work: Coroutine[Any, Any, None]) -> None:
         """Begins what nobody waits for; a failure costs a line in the log."""
         task = asyncio.create_task(self._see_through(work))
@@ -214,6 +231,9 @@ class Way:
         await self.desk.finish_cancelling()
         while await parts.batches.forget_keys(_TIDY_PAGE) == _TIDY_PAGE:
             pass
-        before: Instant = plus(parts.clock.now(), -HISTORY_KEPT)
+        now = parts.clock.now()
+        before: Instant = plus(now, -HISTORY_KEPT)
+        while await parts.requests.forget(plus(now, -REQUEST_KEYS_KEPT), before, _TIDY_PAGE) >= _TIDY_PAGE:
+            pass
         while await parts.history.forget_before(before, _TIDY_PAGE) >= _TIDY_PAGE:
             pass

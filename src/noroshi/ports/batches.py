@@ -11,6 +11,7 @@ from noroshi.domain.ids import BatchId, TenantId
 from noroshi.domain.instants import Instant
 from noroshi.domain.lanes import Lane
 from noroshi.domain.records import StatusCounts
+from noroshi.ports.requests import PrepareEnqueued
 
 Decide = Callable[[SliceFacts], SliceChanges]
 
@@ -19,7 +20,8 @@ class Turn(Struct):
     """What one turn did. `earlier` stands beside each new batch: None if it was kept. `progress` tells how far
     every batch touched in this turn is decided (rejections: those of this turn only). `noes` counts what was not
     queued, by (channel, reason), and `dead` what was dead-lettered, by (lane, code). `has_more`: something is due and
-    undecided; `next_due_at`: when the next waiting batch or hold falls due."""
+    undecided; `next_due_at`: when the next waiting batch or hold falls due. `enqueued` are the batches that enqueued
+    requests became, `refused` counts those that died, by code; `has_more_enqueued`: more of them wait."""
 
     earlier: list[Earlier | None] = field(default_factory=list)
     progress: dict[BatchId, Progress] = field(default_factory=dict)
@@ -30,12 +32,24 @@ class Turn(Struct):
     decided: int = 0
     has_more: bool = False
     next_due_at: Instant | None = None
+    enqueued: list[NewBatch] = field(default_factory=list)
+    refused: dict[str, int] = field(default_factory=dict)
+    has_more_enqueued: bool = False
 
 
 class Batches(Protocol):
-    async def keep(self, new: Sequence[NewBatch], room: int, decide: Decide, *, is_urgent: bool = False) -> Turn:
+    async def keep(
+        self,
+        new: Sequence[NewBatch],
+        room: int,
+        decide: Decide,
+        *,
+        is_urgent: bool = False,
+        prepare: PrepareEnqueued | None = None,
+    ) -> Turn:
         """One turn, one commit: keeps the new batches with their idempotency keys, takes up to `room` recipients
-        mixed from all batches and holds that are due, has them decided, and writes what was decided."""
+        mixed from all batches and holds that are due, has them decided, and writes what was decided. With `prepare`
+        enqueued requests are taken, too: each becomes a batch of this commit, or dead."""
         ...
 
     async def find(self, tenant: TenantId, batch_id: BatchId) -> BatchView | None: ...

@@ -18,7 +18,9 @@ from noroshi.domain.records import StatusCounts
 from noroshi.domain.states import Status
 from noroshi.ports.batches import Decide
 from noroshi.ports.batches import Turn as TurnResult
+from noroshi.ports.requests import PrepareEnqueued
 from noroshi.storage.addressing import read_facts, write_changes, write_ledger
+from noroshi.storage.requests import RequestFate, end_requests, judge_waiting
 from noroshi.storage.turns import Readings, Row, Statements, Turn, Turns, as_instant
 
 KEY_LIFE = timedelta(hours=24)
@@ -111,13 +113,25 @@ class StoredBatches:
         # recipients never change once kept, so they may be remembered between the slices of a large batch
         self._recipients: dict[BatchId, list[str]] = {}
 
-    async def keep(self, new: Sequence[NewBatch], room: int, decide: Decide, *, is_urgent: bool = False) -> TurnResult:
-        name = "accept" if new else "address"
-        return await self._turns.turn(name, lambda turn: self._keep(turn, new, room, decide), is_urgent=is_urgent)
+    async def keep(
+        self,
+        new: Sequence[NewBatch],
+        room: int,
+        decide: Decide,
+        *,
+        is_urgent: bool = False,
+        prepare: PrepareEnqueued | None = None,
+    ) -> TurnResult:
+        name = "accept" if new else "address" if prepare is None else "take_requests"
+        return await self._turns.turn(
+            name, lambda turn: self._keep(turn, new, room, decide, prepare), is_urgent=is_urgent
+        )
 
-    async def _keep(self, turn: Turn, new: Sequence[NewBatch], room: int, decide: Decide) -> TurnResult:
-        result = TurnResult(earlier=await _find_earlier(turn, new))
-        fresh = [_begin(batch) for batch, earlier in zip(new, result.earlier, strict=True) if earlier is None]
+    async def _keep(
+        self, turn: Turn, new: Sequence[NewBatch], room: int, decide: Decide, prepare: PrepareEnqueued | None = None
+    ) -> TurnResult:
+        result = TurnResult()
+        fresh = await _take_in(turn, new, prepare, result)
         waiting = await self._waiting(turn)
         holds = await _due_holds(turn, room)
         candidates = _share(turn.now, fresh, waiting, holds, room)
@@ -246,6 +260,24 @@ class StoredBatches:
 
     async def forget_keys(self, limit: int) -> int:
         return await self._turns.turn("forget_keys", lambda turn: turn.run("forget_idempotency_keys", turn.now, limit))
+
+
+async def _take_in(
+    turn: Turn, new: Sequence[NewBatch], prepare: PrepareEnqueued | None, result: TurnResult
+) -> list[_Open]:
+    """The new batches that get their keys, those of enqueued requests among them, which are then taken or dead."""
+    fates: list[RequestFate] = []
+    if prepare is not None:
+        fates, result.has_more_enqueued = await judge_waiting(turn, prepare)
+    enqueued = [fate.batch for fate in fates if fate.batch is not None]
+    batches = [*new, *enqueued]
+    earlier = await _find_earlier(turn, batches)
+    result.earlier = earlier[: len(new)]
+    holders = {b.head.batch_id: holder for b, holder in zip(batches, earlier, strict=True) if holder is not None}
+    if fates:
+        result.enqueued = [batch for batch in enqueued if batch.head.batch_id not in holders]
+        result.refused = await end_requests(turn, fates, holders)
+    return [_begin(batch) for batch in batches if batch.head.batch_id not in holders]
 
 
 async def _find_earlier(turn: Turn, new: Sequence[NewBatch]) -> list[Earlier | None]:

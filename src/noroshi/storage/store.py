@@ -13,6 +13,7 @@ from noroshi.storage.marks import StoredMarks
 from noroshi.storage.people import StoredDevices, StoredPeople
 from noroshi.storage.queue import StoredQueue
 from noroshi.storage.records import StoredCaught, StoredKeys, StoredPauses
+from noroshi.storage.requests import StoredRequests
 from noroshi.storage.restored import StoredDoubts
 from noroshi.storage.templates import StoredTemplates
 from noroshi.storage.turns import Readings, Turns
@@ -35,6 +36,7 @@ class Store:
         self.pauses = StoredPauses(turns, readings)
         self.people = StoredPeople(turns, readings, sealer)
         self.queue = StoredQueue(turns, readings, sealer, is_alone=is_alone)
+        self.requests = StoredRequests(turns, readings)
         self.templates = StoredTemplates(turns, readings)
 
     async def start(self) -> int:

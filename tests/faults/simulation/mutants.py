@@ -67,7 +67,7 @@ def _duplicate_without_owner() -> AbstractContextManager[object]:
     keep = StoredBatches.keep
 
     async def marking(
-        self: StoredBatches, new: Sequence[NewBatch], room: int, decide: Decide, *, is_urgent: bool = False
+        self: StoredBatches, new: Sequence[NewBatch], room: int, decide: Decide, **more: Any
     ) -> TurnResult:
         owners: dict[tuple[int, str, str], bytes] = {}
         if new:
@@ -80,7 +80,7 @@ def _duplicate_without_owner() -> AbstractContextManager[object]:
                         facts.duplicates.add(notification_id(batch.batch_id, position, number))
             return decide(facts)
 
-        return await keep(self, new, room, decide_by_marks, is_urgent=is_urgent)
+        return await keep(self, new, room, decide_by_marks, **more)
 
     return patch.object(StoredBatches, "keep", marking)
 
@@ -107,9 +107,7 @@ def _commit_after_the_answer() -> AbstractContextManager[object]:
     """What will be decided is worked out and answered; the commit comes a little later."""
     keep = StoredBatches.keep
 
-    async def early(
-        self: StoredBatches, new: Sequence[NewBatch], room: int, decide: Decide, *, is_urgent: bool = False
-    ) -> TurnResult:
+    async def early(self: StoredBatches, new: Sequence[NewBatch], room: int, decide: Decide, **more: Any) -> TurnResult:
         foreseen: list[TurnResult] = []
 
         async def foresee(turn: Turn) -> None:
@@ -117,11 +115,11 @@ def _commit_after_the_answer() -> AbstractContextManager[object]:
             raise _NotYetError
 
         if not new:
-            return await keep(self, new, room, decide, is_urgent=is_urgent)
+            return await keep(self, new, room, decide, **more)
         try:
             await self._turns.turn("foresee", foresee)
         except _NotYetError:
-            _leave(keep(self, new, room, decide, is_urgent=is_urgent))
+            _leave(keep(self, new, room, decide, **more))
         return foreseen[0]
 
     return patch.object(StoredBatches, "keep", early)
@@ -177,13 +175,13 @@ def _idempotency_in_its_own_commit() -> AbstractContextManager[object]:
     keep = StoredBatches.keep
 
     async def keys_first(
-        self: StoredBatches, new: Sequence[NewBatch], room: int, decide: Decide, *, is_urgent: bool = False
+        self: StoredBatches, new: Sequence[NewBatch], room: int, decide: Decide, **more: Any
     ) -> TurnResult:
         if not new:
-            return await keep(self, new, room, decide, is_urgent=is_urgent)
+            return await keep(self, new, room, decide, **more)
         earlier = await self._turns.turn("take_keys", lambda turn: batches._find_earlier(turn, new))
         fresh = [replace(b, idempotency_key=None) for b, held in zip(new, earlier, strict=True) if held is None]
-        result = await keep(self, fresh, room, decide, is_urgent=is_urgent)
+        result = await keep(self, fresh, room, decide, **more)
         result.earlier = earlier
         return result
 
@@ -197,11 +195,11 @@ def _cursor_before_its_slice() -> Any:
     moved: dict[bytes, int] = {}
 
     async def cursor_first(
-        self: StoredBatches, new: Sequence[NewBatch], room: int, decide: Decide, *, is_urgent: bool = False
+        self: StoredBatches, new: Sequence[NewBatch], room: int, decide: Decide, **more: Any
     ) -> TurnResult:
         moved.clear()
         moved.update(await self._turns.turn("cursor", lambda turn: _move_cursors(turn, room)))
-        return await keep(self, new, room, decide, is_urgent=is_urgent)
+        return await keep(self, new, room, decide, **more)
 
     async def from_where_it_was(self: StoredBatches, turn: Turn) -> Any:
         found = await waiting(self, turn)

@@ -160,6 +160,7 @@ class Site:
             pauses=store.pauses,
             templates=store.templates,
             history=store.history,
+            requests=store.requests,
             renderer=self.renderer,
             channels=self.doors,
             served=served,
@@ -193,6 +194,7 @@ class Site:
             way.intake._loop_task,
             way.sweeper._round,
             way._tidying,
+            way.enqueued._task,
             *way.dispatcher._workers,
             *way.dispatcher._rounds,
         ]

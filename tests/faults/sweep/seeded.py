@@ -23,6 +23,10 @@ _SUBJECT = "Note {}"
 _BODY = "{} for {}"
 _AT_ONCE = 500
 
+SUBJECT = _SUBJECT.format("{{ n }}")
+BODY = _BODY.format("{{ n }}", "{{ user.name }}")
+"""Of the template, in its own words."""
+
 
 class Seeded(Struct, frozen=True):
     """`people` are the ids of those who can be reached on every channel of the template."""
@@ -68,9 +72,9 @@ async def fill(store: Store, people: list[str]) -> None:
             channel=channel,
             locale=_LOCALE,
             variant="",
-            subject=_SUBJECT.format("{{ n }}") if channel == "email" else None,
+            subject=SUBJECT if channel == "email" else None,
             title=None,
-            body=_BODY.format("{{ n }}", "{{ user.name }}"),
+            body=BODY,
             metadata={},
             created_by="seed",
         )

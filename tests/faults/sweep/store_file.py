@@ -33,6 +33,7 @@ def read_ended(connection: apsw.Connection) -> list[Ended]:
 class StoreFile:
     def __init__(self, data: Path) -> None:
         self._path = data / "noroshi.db"
+        self.path = str(self._path)
 
     def ended(self) -> list[Ended]:
         with self._connected(apsw.SQLITE_OPEN_READONLY) as connection:

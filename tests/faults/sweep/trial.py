@@ -13,9 +13,10 @@ from typing import Any, Self
 import msgspec
 from msgspec import Struct
 
-from noroshi.domain.ids import BatchId, NotificationId, notification_id, read
+from noroshi.domain.ids import BatchId, NotificationId, notification_id, read, show
 from noroshi.domain.instants import Instant
 from noroshi.machine.crash_points import DIED
+from tests.callers import ForeignCaller
 from tests.faults.machinery.load import PATH, Heard, Posted
 from tests.faults.machinery.processes import NOROSHI, NotReadyError, ServedNoroshi
 from tests.faults.machinery.reckoning import Answered, Asked, Crash, Reckoning, reckon
@@ -29,6 +30,7 @@ LAUNCHER = (sys.executable, "-m", "tests.faults.sweep.launcher")
 
 _LOOK_EVERY = 0.02
 _ANSWER_WITHIN = 20
+_ACCEPTED = 202
 
 
 class DiedError(Exception):
@@ -58,6 +60,7 @@ class Trial:
         self.seeded = seeded
         self.posted: dict[str, Posted] = {}
         self.crashes: list[Crash] = []
+        self._enqueued: dict[str, dict[str, Any]] = {}
         self._flying: list[set[NotificationId]] = []
         self.command_environment: dict[str, str] = {}
         self.provider = LedgerProvider(folder / "ledger")
@@ -166,6 +169,21 @@ class Trial:
         if batch_id is None:
             raise AssertionError(f"{key} was answered {reply.status}: {reply.fields}")
         return batch_id
+
+    def enqueue(self, key: str, people: Sequence[str], *channels: str, template_id: str = TEMPLATE) -> str:
+        """A caller's own transaction, whoever lives or not; the request's id."""
+        body = {"user_ids": list(people), "template_id": template_id, "channels": list(channels), "data": {"n": key}}
+        with ForeignCaller(self.store.path) as caller:
+            request_id = caller.enqueue(**body, idempotency_key=key)
+            caller.commit()
+        self._enqueued[key] = body
+        return request_id
+
+    def note_enqueued(self) -> None:
+        """What the enqueued requests have become is asked of the product from now on."""
+        taken = self.store.rows("SELECT idempotency_key, batch_id FROM requests WHERE state = 1")
+        for key, batch_id in taken:
+            self.posted[key] = Posted(self._enqueued[key], [Heard(now(), _ACCEPTED, show(batch_id))])
 
     def command(self, *words: str) -> str:
         """What a command beside the server prints."""

@@ -212,6 +212,7 @@ class VirtualNoroshi:
                 pauses=store.pauses,
                 templates=store.templates,
                 history=store.history,
+                requests=store.requests,
                 renderer=InlineRenderer(),
                 channels={provider.account: provider for provider in self._providers},
                 served={name: one.account for one in self._providers for name in one.channels},

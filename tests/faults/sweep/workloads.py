@@ -11,7 +11,7 @@ from noroshi.domain.instants import plus
 from noroshi.flow.accept.intake import ANSWER_WAIT
 from tests.faults.machinery.load import PATH
 from tests.faults.sweep.launcher import VARIABLE
-from tests.faults.sweep.seeded import TEMPLATE
+from tests.faults.sweep.seeded import BODY, SUBJECT, TEMPLATE
 from tests.faults.sweep.trial import Trial, now
 from tests.stand_ins.ledger_provider.wire import Conduct
 
@@ -24,6 +24,7 @@ _TRIES_AT_THE_LOCK = 5
 _RECIPIENTS_TO_CANCEL = 300
 _BUSY = 503
 _REJECTED = 400
+_LATE = "late"
 
 Act = Callable[[Trial], None]
 
@@ -111,6 +112,27 @@ def _pause(trial: Trial) -> None:
 
 def _check_unpaused(trial: Trial) -> None:
     assert trial.call("GET", "/api/v1/pauses", expect=200).fields["items"] == []
+
+
+def _enqueue(trial: Trial) -> None:
+    """Three requests in callers' own transactions, one of them dead until its template is written."""
+    people = trial.seeded.people
+    trial.enqueue("enqueued", people[:5], "email")
+    trial.enqueue("enqueued too", people[5:10], "email")
+    late = trial.enqueue("late", people[10:12], "email", template_id=_LATE)
+    trial.await_store("requests", "state = 0", 0)
+    version = {"channel": "email", "locale": "en", "subject": SUBJECT, "body": BODY}
+    trial.call("POST", f"/api/v1/templates/{_LATE}", version, expect=201)
+    if trial.call("GET", f"/api/v1/requests/{late}", expect=200).fields["state"] == "dead":
+        trial.call("POST", f"/api/v1/requests/{late}/retry", expect=200)
+    trial.await_store("requests", "state = 0", 0)
+    trial.drain()
+    trial.note_enqueued()
+
+
+def _check_enqueued(trial: Trial) -> None:
+    assert trial.store.count("requests", "state = 1") == trial.store.count("requests") == 3
+    assert trial.store.count("batches") == 3
 
 
 def _bury(trial: Trial) -> None:
@@ -254,6 +276,7 @@ LIMIT = Workload("limit", _limit)
 CATCH = Workload("catch", _catch, environment={"NOROSHI_CATCHER": "on"})
 PEOPLE = Workload("people", _change_people, check=_check_people)
 TEMPLATES = Workload("templates", _change_template)
+ENQUEUE = Workload("enqueue", _enqueue, check=_check_enqueued)
 KEYS = Workload("keys", _change_keys, check=_check_keys, is_command=True)
 TIDY = Workload("tidy", _tidy, prepare=_live_long_ago, check=_check_tidied, plants=())
 RENEW = Workload("renew", _send_slowly, environment={"LEDGER_PROVIDER_TIMEOUT": "5", "NOROSHI_LEASE_MARGIN": "1"})

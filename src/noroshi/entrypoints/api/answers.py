@@ -13,7 +13,6 @@ from noroshi.domain.requests import AcceptedAnswer
 from noroshi.entrypoints.api.calls import Row
 
 PROBLEM_JSON = "application/problem+json"
-MAX_BODY = 5_000_000
 
 Headers = tuple[tuple[bytes, bytes], ...]
 

@@ -5,7 +5,7 @@ from typing import Any, Generic, TypeVar
 
 from msgspec import Struct
 
-from noroshi.domain.ids import BatchId, TenantId, read
+from noroshi.domain.ids import BatchId, RequestId, TenantId, read
 from noroshi.domain.problems import ProblemError
 from noroshi.domain.records import KeyScope
 from noroshi.domain.requests import Caller
@@ -50,6 +50,13 @@ class Call(Struct, Generic[Q, B], frozen=True):
         if raw is None:
             raise missing("batch")
         return BatchId(raw)
+
+    @property
+    def request_id(self) -> RequestId:
+        raw = read(self.path["request_id"])
+        if raw is None:
+            raise missing("request")
+        return RequestId(raw)
 
     def number(self, name: str, what: str) -> int:
         """A numeric id of the path; what is no such number does not exist."""

@@ -15,6 +15,7 @@ from noroshi.ports.history import History
 from noroshi.ports.pauses import Pauses
 from noroshi.ports.people import People
 from noroshi.ports.renderer import Renderer
+from noroshi.ports.requests import Requests
 from noroshi.ports.templates import Templates
 
 
@@ -45,6 +46,8 @@ class Desk(Protocol):
     def dead_letters(self) -> DeadLetters: ...
     @property
     def pauses(self) -> Pauses: ...
+    @property
+    def requests(self) -> Requests: ...
     @property
     def caught(self) -> Caught: ...
     @property
@@ -80,6 +83,10 @@ class Desk(Protocol):
 
     def announce_replayed(self) -> None:
         """Dispatch looks for deliveries that a replay made ready."""
+        ...
+
+    def announce_enqueued(self) -> None:
+        """The intake looks for requests that wait."""
         ...
 
     def misbehave(self, how: Misbehaviour | None) -> bool:

@@ -20,6 +20,7 @@ _NAME: Schema = {"type": "string", "minLength": 1, "maxLength": 128, "pattern": 
 _NUMBER: Schema = {"type": "integer", "minimum": 1, "maximum": 2**63 - 1}
 _PATH_SCHEMAS: dict[str, Schema] = {
     "batch_id": {"type": "string", "format": "uuid"},
+    "request_id": {"type": "string", "format": "uuid"},
     "user_id": _NAME,
     "template_id": _NAME,
     "token_id": _NUMBER,

@@ -7,13 +7,14 @@ import msgspec
 
 from noroshi.domain.misbehaviour import Misbehaviour
 from noroshi.domain.records import KeyScope
-from noroshi.domain.requests import AcceptedAnswer, NotificationRequest, RejectionText
+from noroshi.domain.requests import MULTILINE, AcceptedAnswer, NotificationRequest, RejectionText
 from noroshi.entrypoints.api import (
     caught,
     dead_letters,
     health,
     notifications,
     preferences,
+    requests,
     templates,
     users,
 )
@@ -31,6 +32,8 @@ _USER = "/api/v1/users/{user_id}"
 _TEMPLATE = "/api/v1/templates/{template_id}"
 _LETTERS = "/api/v1/dead-letters"
 _LETTER = "/api/v1/dead-letters/{dead_letter_id}"
+_REQUESTS = "/api/v1/requests"
+_REQUEST = "/api/v1/requests/{request_id}"
 _MISBEHAVIOUR = "/api/v1/caught/misbehaviour"
 
 
@@ -51,7 +54,7 @@ def _row(method: str, path: str, run: Any, summary: str, scope: KeyScope | None,
 
 ACCEPT = _row(
     "POST", _NOTIFICATIONS, notifications.accept_notifications, "Send a notification to people.", _SEND,
-    AcceptedAnswer, status=202, body=NotificationRequest, multiline=frozenset({"data"}), takes_idempotency_key=True,
+    AcceptedAnswer, status=202, body=NotificationRequest, multiline=MULTILINE, takes_idempotency_key=True,
     problems=(
         "idempotency_replay", "idempotency_key_reused", "unknown_template", "channel_not_configured",
         "strategy_not_supported", "overloaded",
@@ -102,6 +105,12 @@ ROUTES: tuple[Row, ...] = (
     _row("DELETE", _LETTER, dead_letters.discard_dead_letter, "Forget a dead letter.", _ADMIN, None, status=204),
     _row("POST", f"{_LETTER}/replay", dead_letters.replay_dead_letter, "Queue a dead letter again.", _ADMIN,
          dead_letters.ReplayAnswer, problems=("conflict",)),
+    _row("GET", _REQUESTS, requests.list_requests, "Enqueued requests, newest first.", _READ,
+         Page[requests.RequestItem], query=requests.RequestQuery),
+    _row("GET", _REQUEST, requests.show_request, "An enqueued request, and what it became.", _READ,
+         requests.RequestItem),
+    _row("POST", f"{_REQUEST}/retry", requests.retry_request, "Take a dead request in again.", _ADMIN,
+         requests.RequestItem, problems=("conflict",)),
     _row("POST", "/api/v1/pauses", pause.add_pause, "Stop an account, a channel, a category or everything.", _ADMIN,
          pause.PauseItem, status=201, body=pause.PauseBody),
     _row("GET", "/api/v1/pauses", pause.list_pauses, "What is stopped.", _READ, Page[pause.PauseItem],

@@ -7,11 +7,11 @@ from itertools import count
 import structlog
 from starlette.types import Message, Receive, Scope, Send
 
+from noroshi.domain.bodies import MAX_BODY, BodyDecoder
 from noroshi.domain.problems import ProblemError
 from noroshi.domain.records import KeyScope
 from noroshi.domain.requests import Caller
 from noroshi.entrypoints.api.answers import (
-    MAX_BODY,
     Answer,
     answer_of,
     answer_of_bug,
@@ -20,7 +20,7 @@ from noroshi.entrypoints.api.answers import (
     wrong_method,
 )
 from noroshi.entrypoints.api.calls import ANYONE, Call, NoQuery, Row
-from noroshi.entrypoints.api.decoding import BodyDecoder, decode_path_text, decode_query
+from noroshi.entrypoints.api.decoding import decode_path_text, decode_query
 from noroshi.entrypoints.api.desk import Desk
 from noroshi.ports.clock import Clock
 

@@ -3,7 +3,7 @@
 import msgspec
 
 from noroshi.domain.batches import Earlier, Progress, Rejection
-from noroshi.domain.ids import BatchId, TenantId, show
+from noroshi.domain.ids import BatchId, TenantId, new_batch_id, show
 from noroshi.domain.problems import ProblemError
 from noroshi.domain.reasons import Reason
 from noroshi.domain.requests import AcceptedAnswer, Caller, NotificationRequest, RejectionText
@@ -44,7 +44,9 @@ class AcceptDesk:
         """Answers 202's body after the commit; raises ProblemError, and then nothing is stored."""
         key = choose_key(request, key_header)
         channels = await self._templates.channels(caller.tenant, request.template_id)
-        batch = prepare(caller, request, key, channels, self._served, self._clock.now(), self._dice)
+        now = self._clock.now()
+        batch_id = new_batch_id(now // 1000, self._dice.bits(50))
+        batch = prepare(caller, request, key, channels, self._served, now, batch_id)
         earlier, progress = await self._intake.keep(batch)
         if earlier is not None:
             raise await self._conflict(caller.tenant, earlier)

@@ -17,6 +17,7 @@ from noroshi.domain.reasons import Reason
 from noroshi.ports.batches import Batches, Decide, Turn
 from noroshi.ports.clock import Clock
 from noroshi.ports.meter import Meter
+from noroshi.ports.requests import PrepareEnqueued
 
 ANSWER_WAIT = timedelta(seconds=2)
 """How long an answer waits for its batch to be decided; what is left then is undecided."""
@@ -45,8 +46,9 @@ class _Waiting:
 
 
 class Intake:
-    """The loop that keeps and addresses. `announce` is told which lanes got deliveries, `report_dead` what was
-    dead-lettered, by (lane, code)."""
+    """The loop that keeps and addresses, and takes in what callers have enqueued. `announce` is told which lanes got
+    deliveries, `report_dead` what was dead-lettered, by (lane, code), `report_refused` which enqueued requests died,
+    by code."""
 
     def __init__(
         self,
@@ -54,6 +56,8 @@ class Intake:
         decide: Decide,
         announce: Callable[[set[Lane]], None],
         report_dead: Callable[[dict[tuple[Lane, str], int]], None],
+        prepare: PrepareEnqueued,
+        report_refused: Callable[[dict[str, int]], None],
         clock: Clock,
         meter: Meter,
         *,
@@ -64,6 +68,8 @@ class Intake:
         self._decide = decide
         self._announce = announce
         self._report_dead = report_dead
+        self._prepare = prepare
+        self._report_refused = report_refused
         self._clock = clock
         self._meter = meter
         self._max_waiting = max_waiting
@@ -74,6 +80,7 @@ class Intake:
         self._next_due_at: Instant | None = None
         self._slice = LARGEST_SLICE // 2
         self._is_stopping = False
+        self._may_have_enqueued = True  # what was enqueued while nobody served
         self._loop_task: asyncio.Task[None] | None = None
         self.unfinished = 0
 
@@ -130,6 +137,11 @@ class Intake:
         """Something may be due that was not announced."""
         self._wake.set()
 
+    def take_enqueued(self) -> None:
+        """A caller has enqueued something, or a dead request is to be tried again."""
+        self._may_have_enqueued = True
+        self._wake.set()
+
     async def _run(self) -> None:
         while True:
             await self._rest()
@@ -137,7 +149,11 @@ class Intake:
             if self._is_stopping and not self._arrived:
                 return
             try:
-                await self._turn()
+                is_taking = self._is_free_to_take()
+                if self._arrived or not is_taking:
+                    await self._turn()
+                if is_taking:
+                    await self._take_enqueued()
             except Exception as error:  # noqa: BLE001 - the loop outlives any one slice; what is due stays due
                 self._meter.count("notification_processing_errors_total", stage="address")
                 _log.error("address_turn_failed", error=type(error).__name__)
@@ -174,13 +190,37 @@ class Intake:
             return
         self._size_slice(turn, self._clock.monotonic() - started)
         self._answer(calls, turn)
-        self._count(new, turn)
+        self._count([batch for batch, earlier in zip(new, turn.earlier, strict=True) if earlier is None], turn)
+        self._go_on(turn)
+
+    def _is_free_to_take(self) -> bool:
+        """Asked once a round: the watch tells again of what is left waiting."""
+        may_have, self._may_have_enqueued = self._may_have_enqueued, False
+        return may_have and not self._is_stopping and self.unfinished < self._max_unfinished
+
+    async def _take_enqueued(self) -> None:
+        """A turn of its own: whatever is wrong with it, no call suffers."""
+        try:
+            turn = await self._batches.keep((), self._slice, self._decide, prepare=self._prepare)
+        except Exception as error:  # noqa: BLE001 - what waits goes on waiting
+            self._meter.count("notification_processing_errors_total", stage="accept")
+            _log.error("taking_enqueued_failed", error=type(error).__name__)
+            return
+        self._may_have_enqueued = turn.has_more_enqueued
+        self._answer([], turn)
+        self._count(turn.enqueued, turn)
+        self._meter.count("notification_requests_taken_total", len(turn.enqueued))
+        if turn.refused:
+            self._report_refused(turn.refused)
+        self._go_on(turn)
+
+    def _go_on(self, turn: Turn) -> None:
         if turn.lanes:
             self._announce(turn.lanes)
         if turn.dead:
             self._report_dead(turn.dead)
         self._next_due_at = turn.next_due_at
-        if self._arrived or turn.has_more or self._is_stopping:
+        if self._arrived or turn.has_more or self._may_have_enqueued or self._is_stopping:
             self._wake.set()
 
     def _size_slice(self, turn: Turn, seconds: float) -> None:
@@ -216,7 +256,7 @@ class Intake:
             if not call.decided.done():
                 call.decided.set_result(so_far)
 
-    def _count(self, new: list[NewBatch], turn: Turn) -> None:
+    def _count(self, kept: list[NewBatch], turn: Turn) -> None:
         self.unfinished += turn.deliveries
         meter = self._meter
         meter.gauge("accept_waiting_calls", len(self._arrived))
@@ -225,7 +265,6 @@ class Intake:
                 meter.count("notification_rate_limited_total", count, channel=channel)
             elif reason == Reason.TEMPLATE_MISSING:
                 meter.count("notification_template_not_found_total", count, channel=channel)
-        for batch, earlier in zip(new, turn.earlier, strict=True):
-            if earlier is None:
-                meter.count("notification_batches_created_total")
-                meter.observe("notification_batch_size", len(batch.user_ids))
+        for batch in kept:
+            meter.count("notification_batches_created_total")
+            meter.observe("notification_batch_size", len(batch.user_ids))

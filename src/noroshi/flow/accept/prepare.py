@@ -1,18 +1,15 @@
 """A caller's request in, a batch ready to be kept out, or a problem that names the field."""
 
 from collections.abc import Collection
-from datetime import datetime
 from hashlib import blake2b
 
 import msgspec
 
 from noroshi.domain.batches import BatchHead, NewBatch
-from noroshi.domain.channels import CHANNELS
-from noroshi.domain.ids import new_batch_id
-from noroshi.domain.instants import Instant, NaiveTimeError, at
+from noroshi.domain.ids import BatchId
+from noroshi.domain.instants import Instant
 from noroshi.domain.problems import ProblemError
-from noroshi.domain.requests import Caller, NotificationRequest
-from noroshi.ports.dice import Dice
+from noroshi.domain.requests import Caller, NotificationRequest, check_request, instant_of
 
 _canonical = msgspec.json.Encoder(order="sorted").encode
 _encode = msgspec.json.Encoder().encode
@@ -36,25 +33,18 @@ def prepare(
     template_channels: tuple[str, ...],
     served: Collection[str],
     now: Instant,
-    dice: Dice,
+    batch_id: BatchId,
 ) -> NewBatch:
     """Checks what the shape alone cannot say. `template_channels`: those the template has a version for;
     `served`: those some provider (or the catcher) serves."""
+    check_request(request)
     channels = _channels(request, template_channels, served)
-    if request.strategy not in (None, "all"):
-        raise ProblemError("strategy_not_supported", "only `all` is supported", field="strategy")
-    if "user" in request.data:
-        raise ProblemError("bad_field", "the key `user` is taken by the person", field="data.user")
-    scheduled_at = _instant(request.scheduled_at, "scheduled_at")
-    expires_at = _instant(request.expires_at, "expires_at")
+    scheduled_at = instant_of(request.scheduled_at, "scheduled_at")
     is_scheduled = scheduled_at is not None and scheduled_at > now
     due_at = scheduled_at if is_scheduled and scheduled_at is not None else now
-    # Compared with what the caller says, not with now: a call repeated later must not be refused for its age.
-    if expires_at is not None and scheduled_at is not None and expires_at <= scheduled_at:
-        raise ProblemError("bad_field", "it would expire before it is sent", field="expires_at")
     head = BatchHead(
         tenant=caller.tenant,
-        batch_id=new_batch_id(now // 1000, dice.bits(50)),
+        batch_id=batch_id,
         template_id=request.template_id,
         channels=channels,
         priority=request.priority,
@@ -62,7 +52,7 @@ def prepare(
         content_hash=content_hash(request),
         created_at=now,
         due_at=due_at,
-        expires_at=expires_at,
+        expires_at=instant_of(request.expires_at, "expires_at"),
         digest_key=request.digest_key,
         created_by=caller.key_id,
     )
@@ -113,20 +103,6 @@ def _channels(
             )
         return usable
     for number, channel in enumerate(request.channels):
-        if channel not in CHANNELS:
-            known = ", ".join(CHANNELS)
-            raise ProblemError("bad_field", f"no such channel; there are {known}", field=f"channels[{number}]")
         if channel not in served:
             raise ProblemError("channel_not_configured", f"no provider serves {channel}", field=f"channels[{number}]")
     return tuple(dict.fromkeys(request.channels))
-
-
-def _instant(moment: datetime | None, field: str) -> Instant | None:
-    if moment is None:
-        return None
-    try:
-        return at(moment)
-    except NaiveTimeError:
-        raise ProblemError(
-            "bad_field", "the time has no offset; write 2026-01-31T09:00:00+09:00 or ...Z", field=field
-        ) from None

@@ -79,10 +79,14 @@ class Settler:
         now = self._clock.now()
         for (lane, code), count in dead.items():
             self._meter.count("notification_dead_lettered_total", count, channel=lane.channel, error_code=code)
-        raised = self._alarms.notice_dead((lane, code, now) for (lane, code), n in dead.items() for _ in range(n))
-        if raised:
-            await self._queue.settle((), raised)
-            self._tell_alerts(raised)
+        await self.raise_alerts(
+            self._alarms.notice_dead((lane, code, now) for (lane, code), n in dead.items() for _ in range(n))
+        )
+
+    async def raise_alerts(self, alerts: Sequence[Alert]) -> None:
+        if alerts:
+            await self._queue.settle((), alerts)
+            self._tell_alerts(alerts)
 
     def _tell(self, judged: Sequence[Judged], settled: Settled, alerts: Sequence[Alert]) -> None:
         self._count(judged, settled)
