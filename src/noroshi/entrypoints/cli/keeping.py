@@ -160,7 +160,8 @@ def _review(data: Path | None, json: bool) -> None:
     Console(width=_WIDTH).print(table)
     typer.echo(
         "`--resume` sends them all. `--resume --discard-due` withdraws the first three rows; with\n"
-        "`--due-before TIME`, the time the old system stopped, also what was due until then. Give providers' own reports a look first."
+        "`--due-before TIME`, the time the old system stopped, also what was due until then.\n"
+        "Give providers' own reports a look first."
     )
     if not found.is_paused:
         typer.echo("The pause was removed: they are being sent.")
