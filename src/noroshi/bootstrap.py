@@ -42,6 +42,7 @@ from noroshi.machine.meter import NullMeter, PrometheusMeter
 from noroshi.machine.rendering.renderer import ChildRenderer
 from noroshi.machine.sealing import AesSealer
 from noroshi.machine.secrets import Secrets, SecretsError, load_secrets
+from noroshi.ports.channel import ClosableChannel
 from noroshi.ports.clock import Clock
 from noroshi.ports.crash_points import CrashPoints
 from noroshi.ports.dice import Dice
@@ -201,6 +202,9 @@ class Noroshi:
         self._is_running = False
         if not self.is_broken:
             await self._way.stop()
+        for account in self._roll.accounts.values():
+            if isinstance(account, ClosableChannel):
+                await account.close()
         await self.renderer.stop()
         await self._store.stop()
         if self._ballast is not None:

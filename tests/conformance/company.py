@@ -41,6 +41,7 @@ async def beside(store: Store, clock: Clock, again: Counter[str] | None = None) 
         crash_points=NoCrashPoints(),
         clock=clock,
         holder="another process",
+        is_unsafe=True,
     )
     await other.start()
     yield other

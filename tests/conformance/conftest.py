@@ -1,10 +1,8 @@
 """Every test of this folder gets a fresh store of each kind, and the ground to stand on."""
 
-import os
 from collections.abc import AsyncIterator, Iterator
 from pathlib import Path
 
-import asyncpg
 import pytest
 
 from noroshi.ports.clock import Clock
@@ -19,26 +17,25 @@ def clock() -> Clock:
     return HandClock()
 
 
-@pytest.fixture(params=STORES)
-async def store(request: pytest.FixtureRequest, tmp_path: Path, clock: Clock) -> AsyncIterator[Store]:
-    if request.param == "postgres":
-        if "PGURL" not in os.environ:
-            pytest.skip("service missing: postgres")
+@pytest.fixture
+def lies_at(request: pytest.FixtureRequest, tmp_path: Path) -> str:
+    """Where the store is: the path of a file, or the URL of a database."""
+    is_on_postgres = request.node.callspec.params["store"] == "postgres"
+    return str(request.getfixturevalue("postgres_schema")() if is_on_postgres else tmp_path / "noroshi.db")
 
-        c = await asyncpg.connect(os.environ["PGURL"])
-        await c.execute("DROP SCHEMA IF EXISTS noroshi CASCADE")
-        await c.close()
-    opened = STORES[request.param](tmp_path, clock)
+
+@pytest.fixture(params=STORES)
+async def store(request: pytest.FixtureRequest, lies_at: str, clock: Clock) -> AsyncIterator[Store]:
+    opened = STORES[request.param](lies_at, clock)
     await opened.start()
     yield opened
     await opened.stop()
 
 
 @pytest.fixture
-def caller(request: pytest.FixtureRequest, store: Store, tmp_path: Path) -> Iterator[ForeignCaller]:
+def caller(store: Store, lies_at: str) -> Iterator[ForeignCaller]:
     """With a connection of its own to where the store lies."""
-    is_on_postgres = request.node.callspec.params["store"] == "postgres"
-    with ForeignCaller(os.environ["PGURL"] if is_on_postgres else str(tmp_path / "noroshi.db")) as opened:
+    with ForeignCaller(lies_at) as opened:
         yield opened
 
 

@@ -1,11 +1,9 @@
-"""The stores under test: a name, a folder and a clock in, an open store out."""
+"""The stores under test: a name, a place and a clock in, an open store out."""
 
 import asyncio
-import os
 import socket
 from collections.abc import Callable
-from datetime import UTC, datetime, timedelta
-from pathlib import Path
+from datetime import timedelta
 from typing import Any
 
 from noroshi.domain.instants import Instant, at, plus
@@ -22,9 +20,10 @@ from noroshi.ports.store import StorePorts
 from noroshi.storage.postgres.store import PostgresStore
 from noroshi.storage.sqlite.connection import open_connection
 from noroshi.storage.sqlite.store import open_inline_store, open_store
+from tests import stores
+from tests.stores import hasty
 
-MONDAY = at(datetime(2026, 3, 2, 9, 0, tzinfo=UTC))
-"""When every test begins, unless it says otherwise: 18:00 in Tokyo, 09:00 in London."""
+MONDAY = at(stores.MONDAY)
 
 
 class HandClock:
@@ -58,9 +57,9 @@ def _broken() -> None:
     raise AssertionError("the disk is said to have failed")
 
 
-def _sqlite_with_threads(folder: Path, clock: Clock) -> Store:
+def _sqlite_with_threads(path: str, clock: Clock) -> Store:
     return open_store(
-        str(folder / "noroshi.db"),
+        path,
         sealer=a_sealer(),
         clock=clock,
         meter=NullMeter(),
@@ -103,13 +102,13 @@ def _lost() -> None:
     """At the end."""
 
 
-def _sqlite_keeper(folder: Path, clock: Clock) -> Store:
-    return OverALine(lambda: _sqlite_with_threads(folder, clock))
+def _sqlite_keeper(path: str, clock: Clock) -> Store:
+    return OverALine(lambda: _sqlite_with_threads(path, clock))
 
 
-def _sqlite_inline(folder: Path, clock: Clock) -> Store:
+def _sqlite_inline(path: str, clock: Clock) -> Store:
     return open_inline_store(
-        open_connection(str(folder / "noroshi.db"), synchronous="OFF"),
+        open_connection(path, synchronous="OFF"),
         sealer=a_sealer(),
         clock=clock,
         meter=NullMeter(),
@@ -117,17 +116,18 @@ def _sqlite_inline(folder: Path, clock: Clock) -> Store:
     )
 
 
-def _postgres(_folder: Path, clock: Clock) -> Store:
+def _postgres(url: str, clock: Clock) -> Store:
     return PostgresStore(
-        os.environ["PGURL"],
+        hasty(url),
         sealer=a_sealer(),
         meter=NullMeter(),
         crash_points=NoCrashPoints(),
         clock=clock,
+        is_unsafe=True,
     )
 
 
-STORES: dict[str, Callable[[Path, Clock], Store]] = {
+STORES: dict[str, Callable[[str, Clock], Store]] = {
     "sqlite-threads": _sqlite_with_threads,
     "sqlite-inline": _sqlite_inline,
     "sqlite-keeper": _sqlite_keeper,

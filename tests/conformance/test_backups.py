@@ -13,7 +13,9 @@ from noroshi.care.errors import CareError
 from noroshi.care.examination import examine
 from noroshi.care.findings import Level
 from noroshi.care.opening import opened_tables
-from noroshi.care.restore import restore
+from noroshi.care.restore import restore, resume, review
+from noroshi.domain.enqueued import RequestState
+from noroshi.domain.ids import DEFAULT_TENANT
 from noroshi.machine.secrets import load_secrets
 from noroshi.settings import Settings
 from noroshi.storage import tables as whole_tables
@@ -147,6 +149,36 @@ async def test_both_stores_keep_the_same_columns(place: Place) -> None:
             assert all(table.key for table in listed)
             shapes.append({table.name: set(table.columns) for table in listed})
     assert shapes[0] == shapes[1]
+
+
+# requests that callers had enqueued
+
+
+async def enqueue_one(settings: Settings) -> None:
+    async with opened_tables(settings, is_reader=False) as tables:
+        (requests,) = [table for table in await tables.list_tables() if table.name == "requests"]
+        row = {"tenant": 1, "request_id": b"r" * 16, "body": b"{}", "state": 0, "created_at": 1, "created_by": "shop"}
+        await tables.put(requests, [tuple(row.get(column) for column in requests.columns)])
+
+
+@BOTH
+@pytest.mark.parametrize("is_sent", [True, False], ids=["sent", "withdrawn"])
+async def test_a_request_that_waited_then_waits_for_an_operator(
+    store: str, is_sent: bool, place: Place, tmp_path: Path
+) -> None:  # W31
+    source, target = place(store), place(store)
+    await fill(source)
+    await enqueue_one(source)
+    await back_up(source, tmp_path / "backup.zip")
+    restored = (await restore(target, tmp_path / "backup.zip")).restored
+    assert (await review(target)).doubts.requests == 1
+    async with opened_back(target) as back:
+        (request,) = await back.store.requests.list_requests(DEFAULT_TENANT, None, None, 10)
+        assert (request.state, request.code) == (RequestState.DEAD, "restored")
+    await resume(target, None if is_sent else restored.taken_at)
+    async with opened_back(target) as back:
+        (request,) = await back.store.requests.list_requests(DEFAULT_TENANT, None, None, 10)
+    assert request.state is (RequestState.WAITING if is_sent else RequestState.DEAD)
 
 
 # looking at it

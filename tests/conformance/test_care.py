@@ -107,6 +107,6 @@ async def test_resuming_ends_the_pause_of_the_restore_and_no_other(ground: Groun
     await ground.store.pauses.add(HERE, PauseKind.CHANNEL, "email", "operator")
     await ground.store.pauses.add(HERE, PauseKind.EVERYTHING, None, "restore")
     await ground.store.marks.put(Mark.RESTORED, "{}")
-    await ground.store.doubts.resume("restore")
+    await ground.store.doubts.resume("restore", with_requests=True)
     assert [pause.created_by for pause in await ground.store.pauses.in_force()] == ["operator"]
     assert await ground.store.marks.read() == {}

@@ -1,11 +1,9 @@
 """Bad input over real HTTP: each is refused with the field named, nothing is stored, and nothing secret is repeated."""
 
-import hashlib
 import socket
 import time
 from collections.abc import Iterator
 
-import apsw
 import pytest
 from msgspec import Struct
 
@@ -26,8 +24,9 @@ from tests.faults.machinery.bad_requests import (
     text,
 )
 from tests.faults.machinery.caller import NOTIFICATIONS, Answered, Caller
+from tests.faults.machinery.kept_store import KeptStore, Stores
 from tests.faults.machinery.processes import ServedNoroshi
-from tests.faults.machinery.report import publish
+from tests.faults.machinery.report import publish, section
 
 pytestmark = pytest.mark.xdist_group("input")
 
@@ -36,29 +35,24 @@ class House(Struct):
     """A server with one person, one template and one batch in it, and what its answers and its log must not say."""
 
     noroshi: ServedNoroshi
+    kept: KeptStore
     caller: Caller
     canaries: list[str]
     refused: int = 0
 
     def dump(self) -> str:
         """A digest of every row of every table."""
-        connection = apsw.Connection(str(self.noroshi.data / "noroshi.db"), flags=apsw.SQLITE_OPEN_READONLY)
-        digest = hashlib.sha256()
-        names = [name for (name,) in connection.execute("SELECT name FROM sqlite_schema WHERE type = 'table'")]
-        for name in sorted(names):
-            for row in connection.execute(f"SELECT * FROM {name} ORDER BY 1, 2"):  # noqa: S608 - its own tables
-                digest.update(repr((name, row)).encode())
-        connection.close()
-        return digest.hexdigest()
+        return self.kept.digest()
 
     def told(self, text: str) -> list[str]:
         return [canary for canary in self.canaries if canary in text]
 
 
 @pytest.fixture(scope="module")
-def house(tmp_path_factory: pytest.TempPathFactory) -> Iterator[House]:
+def house(tmp_path_factory: pytest.TempPathFactory, store: Stores) -> Iterator[House]:
+    data = tmp_path_factory.mktemp("input") / "data"
     environment = {"NOROSHI_CATCHER": "on", "NOROSHI_LOG_LEVEL": "debug"}
-    with ServedNoroshi(tmp_path_factory.mktemp("input") / "data", environment) as noroshi:
+    with store.opened(data) as kept, ServedNoroshi(data, kept.environment | environment) as noroshi:
         key, reading = noroshi.create_key(), noroshi.create_key("read")
         noroshi.start()
         caller = Caller(noroshi.url, key)
@@ -67,11 +61,12 @@ def house(tmp_path_factory: pytest.TempPathFactory) -> Iterator[House]:
         assert caller.call("POST", f"{USER}/devices", device).status == 200
         template = {"channel": "in_app", "locale": "ja", "body": "hello {{ number }}"}
         assert caller.call("POST", TEMPLATE, template).status == 201
-        house = House(noroshi, caller, [ADDRESS, PHONE, TOKEN, PASSWORD, key, key[4:], reading])
+        house = House(noroshi, kept, caller, [ADDRESS, PHONE, TOKEN, PASSWORD, key, key[4:], reading])
         yield house
         assert noroshi.stop() == 0
         assert house.told(noroshi.log()) == []
-        publish("input", f"{house.refused} requests refused over real HTTP; the store was the same after each.")
+        told = f"{house.refused} requests refused over real HTTP; the store was the same after each."
+        publish(section("input", store.kind), told)
 
 
 def refuse(house: House, case: Case) -> Answered:

@@ -87,7 +87,7 @@ async def test_a_full_disk_is_told_to_the_caller_and_passes(tmp_path: Path, monk
         for _ in range(20):
             await life.accept()
             await life.send()
-        life.store.close()
+        await life.store.stop()
     assert look(path, witness) == ([], [])
 
 
@@ -107,7 +107,7 @@ async def test_control_a_store_that_hides_a_full_disk_is_found_out(
         for _ in range(20):
             await life.accept()
         disk.order(None)
-        life.store.close()
+        await life.store.stop()
     assert look(path, witness)[0]
 
 
@@ -128,7 +128,7 @@ def test_a_reader_that_cannot_be_opened_is_known_at_the_start(tmp_path: Path) ->
     connections.open_connection(str(tmp_path / "noroshi.db")).close()
     places = [tmp_path / "noroshi.db", tmp_path / "nowhere" / "noroshi.db"]
     with pytest.raises(apsw.CantOpenError):
-        ThreadReaders(lambda: connections.open_connection(str(places.pop(0)), is_reader=True))
+        ThreadReaders(lambda: connections.open_connection(str(places.pop(0)), is_reader=True), SystemClock())
 
 
 @contextlib.contextmanager
@@ -300,7 +300,7 @@ async def test_a_lock_held_longer_than_our_patience_is_503_and_loses_nothing(
     for act in (life.accept, life.send):
         await act()
     assert not life.is_broken.is_set()
-    life.store.close()
+    await life.store.stop()
     assert look(path, witness) == ([], [])
 
 
@@ -330,7 +330,7 @@ async def test_the_log_stays_small_while_our_own_readers_never_rest(tmp_path: Pa
     for reader in readers:
         reader.cancel()
     await asyncio.wait(readers)
-    life.store.close()
+    await life.store.stop()
     ROWS.append(f"| 150 MB written beside readers that never rest | the log's largest size: {largest // MEGABYTE} MB |")
     assert largest < LOG_LIMIT
 
@@ -346,7 +346,7 @@ async def test_a_foreign_reader_that_stays_stops_nobody_and_the_log_shrinks_when
     reader.close(True)
     await write_much(life, path, 20)
     left = path.with_name(path.name + "-wal").stat().st_size
-    life.store.close()
+    await life.store.stop()
     ROWS.append(
         f"| 90 MB written under a foreign reader that stays | the log grew to {grown // MEGABYTE} MB, the longest call "
         f"took {longest:.1f} s; {left // MEGABYTE} MB after it had gone |"

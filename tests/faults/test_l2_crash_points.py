@@ -8,8 +8,9 @@ from pathlib import Path
 
 import pytest
 
+from tests.faults.machinery.kept_store import Stores
 from tests.faults.machinery.reckoning import Word, render, render_problems
-from tests.faults.machinery.report import publish
+from tests.faults.machinery.report import publish, section
 from tests.faults.sweep.driver import Swept, sweep
 from tests.faults.sweep.points import UnreadableError, crash_points, unguarded
 from tests.faults.sweep.seeded import Seeded, seed
@@ -58,11 +59,13 @@ def test_a_point_whose_name_cannot_be_read_is_refused(tmp_path: Path) -> None:
 
 
 @pytest.fixture(scope="module")
-def seeded(tmp_path_factory: pytest.TempPathFactory) -> Seeded:
-    return seed(tmp_path_factory.mktemp("seeded") / "data", PEOPLE)
+def seeded(tmp_path_factory: pytest.TempPathFactory, store: Stores) -> Seeded:
+    return seed(tmp_path_factory.mktemp("seeded") / "data", PEOPLE, store)
 
 
-def test_nothing_is_lost_or_wrongly_doubled_wherever_the_process_ends(tmp_path: Path, seeded: Seeded) -> None:
+def test_nothing_is_lost_or_wrongly_doubled_wherever_the_process_ends(
+    tmp_path: Path, store: Stores, seeded: Seeded
+) -> None:
     # L2, W1-W4, W9-W13, W16, W27
     problems: list[str] = []
     swept: list[Swept] = []
@@ -84,7 +87,7 @@ def test_nothing_is_lost_or_wrongly_doubled_wherever_the_process_ends(tmp_path: 
         "SENT committed before the send": _control("send.ledger.before", "settles_first", tmp_path, seeded),
         "202 before the commit": _control("commit.accept.before", "answers_first", tmp_path, seeded),
     }
-    _publish(sorted(swept, key=lambda one: one.point), controls)
+    _publish(section("L2", store.kind), sorted(swept, key=lambda one: one.point), controls)
     assert all(control.reckoning.is_as_expected for control in controls.values())
 
 
@@ -104,7 +107,7 @@ def _problems(swept: Swept) -> Iterator[str]:
         yield f"{swept.point}: the unanswered request was answered {swept.retried} when it was repeated (W1, W2)"
 
 
-def _publish(swept: list[Swept], controls: dict[str, Swept]) -> None:
+def _publish(name: str, swept: list[Swept], controls: dict[str, Swept]) -> None:
     started_in = statistics.median(one.started_in for one in swept if one.started_in)
     lines = [
         f"{len(POINTS)} points, {len(swept)} crashes; ready again after {started_in:.2f} s (median).",
@@ -117,4 +120,4 @@ def _publish(swept: list[Swept], controls: dict[str, Swept]) -> None:
         counts = [words[word] for word in (Word.OK, Word.LOST, Word.UNEXPECTED, Word.DUPLICATED)]
         lines.append(f"| {one.point} | {one.workload} | {one.in_flight} | {' | '.join(map(str, counts))} |")
     table = render({name: control.reckoning for name, control in controls.items()})
-    publish("L2", "\n".join([*lines, "", "Controls:", "", table]))
+    publish(name, "\n".join([*lines, "", "Controls:", "", table]))

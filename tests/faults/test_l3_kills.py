@@ -10,8 +10,9 @@ from pathlib import Path
 import pytest
 from msgspec import Struct
 
+from tests.faults.machinery.kept_store import Stores
 from tests.faults.machinery.reckoning import Reckoning, render, render_problems
-from tests.faults.machinery.report import publish
+from tests.faults.machinery.report import publish, section
 from tests.faults.sweep.kills import Kill, Plan, kill_under_load, render_kills
 from tests.faults.sweep.seeded import seed
 from tests.faults.sweep.trial import Trial
@@ -19,7 +20,10 @@ from tests.faults.sweep.trial import Trial
 pytestmark = pytest.mark.xdist_group("processes")
 
 IS_FULL = os.environ.get("NOROSHI_TEST_FULL") == "1"
-PLAN = Plan(kills=500, messages=200_000, max_batch=20) if IS_FULL else Plan(kills=30, messages=5_000)
+PLANS = {
+    "sqlite": Plan(kills=500, messages=200_000, max_batch=20) if IS_FULL else Plan(kills=30, messages=5_000),
+    "postgres": Plan(kills=100, messages=40_000, max_batch=20) if IS_FULL else Plan(kills=10, messages=1_500),
+}
 
 FORGETFUL = Plan(kills=4, messages=400)
 SLOW_TO_SETTLE = Plan(kills=4, messages=600, lifetime=(1.0, 1.8), max_batch=2, delay=timedelta(milliseconds=20))
@@ -35,8 +39,8 @@ class Run(Struct, frozen=True):
     contradictory: list[str]
 
 
-def run(plan: Plan, folder: Path, plants: Sequence[str] | None = None) -> Run:
-    seeded = seed(folder / "seeded", plan.people)
+def run(plan: Plan, folder: Path, store: Stores, plants: Sequence[str] | None = None) -> Run:
+    seeded = seed(folder / "seeded", plan.people, store)
     with Trial(
         folder, seeded, plants=plants, environment=plan.environment, most_in_flight=plan.most_in_flight
     ) as trial:
@@ -46,24 +50,25 @@ def run(plan: Plan, folder: Path, plants: Sequence[str] | None = None) -> Run:
         return Run(plan, kills, trial.reckon(is_control=plants is not None), trial.blamed(), contradictory)
 
 
-def test_kills_under_load_lose_nothing_and_double_no_more_than_was_in_flight(tmp_path: Path) -> None:
+def test_kills_under_load_lose_nothing_and_double_no_more_than_was_in_flight(tmp_path: Path, store: Stores) -> None:
     # L3, F1, I1-I5
-    found = run(PLAN, tmp_path / "product")
+    plan = PLANS[store.kind]
+    found = run(plan, tmp_path / "product", store)
     controls = {
-        "202 half a second before the commit": run(FORGETFUL, tmp_path / "forgetful", ["answers_first"]),
-        "outcomes two seconds in memory": run(SLOW_TO_SETTLE, tmp_path / "slow", ["settles_late"]),
+        "202 half a second before the commit": run(FORGETFUL, tmp_path / "forgetful", store, ["answers_first"]),
+        "outcomes two seconds in memory": run(SLOW_TO_SETTLE, tmp_path / "slow", store, ["settles_late"]),
     }
-    _publish(found, controls)
+    _publish(section("L3", store.kind), found, controls)
     assert found.reckoning.is_sound, render_problems(found.reckoning)
     assert found.blamed[-1] == 0, "something was sent again that was not in flight at any kill"
     assert found.contradictory == []
-    assert sum(found.reckoning.words.values()) == PLAN.messages
-    assert sum(kill.in_flight > 0 for kill in found.kills) >= PLAN.kills * 2 / 3
-    assert sum(kill.is_amid_commits for kill in found.kills) >= PLAN.kills / 3
+    assert sum(found.reckoning.words.values()) == plan.messages
+    assert sum(kill.in_flight > 0 for kill in found.kills) >= plan.kills * 2 / 3
+    assert sum(kill.is_amid_commits for kill in found.kills) >= plan.kills / 3
     assert all(control.reckoning.is_as_expected for control in controls.values())
 
 
-def _publish(found: Run, controls: dict[str, Run]) -> None:
+def _publish(name: str, found: Run, controls: dict[str, Run]) -> None:
     kills = found.kills
     summary = (
         f"{len(kills)} kills under {found.plan.messages:,} messages: "
@@ -73,4 +78,4 @@ def _publish(found: Run, controls: dict[str, Run]) -> None:
         f"At 95 % fewer than {3 / found.plan.messages:.2%} of messages are lost."
     )
     runs = {"noroshi": found.reckoning} | {f"control: {name}": one.reckoning for name, one in controls.items()}
-    publish("L3", "\n\n".join([summary, render(runs), render_kills(kills, found.reckoning, found.blamed)]))
+    publish(name, "\n\n".join([summary, render(runs), render_kills(kills, found.reckoning, found.blamed)]))

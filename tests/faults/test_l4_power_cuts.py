@@ -46,10 +46,10 @@ HEAD = (
 
 
 async def live_until_the_cut(
-    disk: ForgetfulDisk, path: Path, witness: Witness, chance: random.Random, **how: str
+    disk: ForgetfulDisk, path: Path, witness: Witness, chance: random.Random, synchronous: str = "FULL"
 ) -> None:
     """One life: it recovers, works, and loses its power at a moment that has nothing to do with what it does."""
-    life = WitnessedStore(path, witness, chance, vfs=disk.name, **how)
+    life = WitnessedStore(path, witness, chance, vfs=disk.name, synchronous=synchronous)
     await life.rescue()
     cut = threading.Timer(chance.uniform(0.001, LONGEST_LIFE), disk.cut)
     cut.start()
@@ -57,13 +57,13 @@ async def live_until_the_cut(
     await asyncio.wait_for(life.is_broken.wait(), 10)
     cut.join()
     with contextlib.suppress(apsw.Error):
-        life.store.close()
+        await life.store.stop()
 
 
-async def begin(disk: ForgetfulDisk, path: Path, chance: random.Random, **how: str) -> Witness:
-    life = WitnessedStore(path, Witness(), chance, vfs=disk.name, **how)
+async def begin(disk: ForgetfulDisk, path: Path, chance: random.Random, synchronous: str = "FULL") -> Witness:
+    life = WitnessedStore(path, Witness(), chance, vfs=disk.name, synchronous=synchronous)
     await life.people()
-    life.store.close()
+    await life.store.stop()
     return life.witness
 
 
@@ -124,7 +124,7 @@ async def test_control_every_kind_of_half_commit_is_noticed(tmp_path: Path) -> N
         await life.send()
     for _ in range(5):
         await life.accept()
-    life.store.close()
+    await life.store.stop()
     connection = apsw.Connection(str(tmp_path / "whole.db"))
     assert halves(connection) == []
     assert PLANTED.keys() == HALVES.keys()

@@ -97,7 +97,7 @@ async def test_after_an_error_the_store_never_touches_the_disk_again(
     await asyncio.wait_for(life.is_broken.wait(), 5)
     with pytest.raises(ProblemError, match="store_unavailable"):
         await life.accept()
-    life.store.close()
+    await life.store.stop()
     assert (disk.failures, disk.used_after_failure) == (1, 0)
     lost, in_part = look(path, witness)
     ROWS.append(Row("the store, by its VFS", fault, len(witness.batches), 0, "", len(lost)))
@@ -106,7 +106,7 @@ async def test_after_an_error_the_store_never_touches_the_disk_again(
     await again.rescue()
     for act in (again.accept, again.send):
         await act()
-    again.store.close()
+    await again.store.stop()
     assert look(path, witness) == ([], [])
 
 
@@ -117,7 +117,7 @@ async def test_control_a_store_that_tries_again_after_a_failed_sync_is_found_out
     witness = Witness()
     life = await fail_under_load(tmp_path / "noroshi.db", disk, SYNC, witness)
     await life.accept()
-    life.store.close()
+    await life.store.stop()
     assert disk.used_after_failure > 0
 
 

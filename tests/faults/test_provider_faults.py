@@ -14,8 +14,9 @@ from msgspec import Struct
 from noroshi.domain.instants import Instant, moment_of, plus
 from noroshi.domain.states import Status
 from noroshi.flow.dispatch.judge import LONGEST_REST
+from tests.faults.machinery.kept_store import KeptStore, Stores
 from tests.faults.machinery.reckoning import Reckoning, Word, render_problems
-from tests.faults.machinery.report import publish
+from tests.faults.machinery.report import publish, section
 from tests.faults.sweep.seeded import Seeded, seed
 from tests.faults.sweep.trial import Trial, notifications_of, now
 from tests.faults.sweep.virtual import VirtualNoroshi, VirtualProvider
@@ -46,16 +47,17 @@ expires_after_seconds = 600
 
 
 @pytest.fixture(scope="module")
-def told() -> Iterator[list[str]]:
+def told(store: Stores) -> Iterator[list[str]]:
     """Rows of the published table; written when the last test of this file has run."""
     rows: list[str] = []
     yield rows
-    publish("providers", "\n".join(["| fault | what was seen | verdict |", "|---|---|---|", *rows]))
+    table = ["| fault | what was seen | verdict |", "|---|---|---|", *rows]
+    publish(section("providers", store.kind), "\n".join(table))
 
 
 @pytest.fixture(scope="module")
-def seeded(tmp_path_factory: pytest.TempPathFactory) -> Seeded:
-    return seed(tmp_path_factory.mktemp("seeded") / "data", people=40)
+def seeded(tmp_path_factory: pytest.TempPathFactory, store: Stores) -> Seeded:
+    return seed(tmp_path_factory.mktemp("seeded") / "data", people=40, stores=store)
 
 
 # F11: the provider fails
@@ -75,11 +77,16 @@ class Outage(Struct, frozen=True):
         return min(got / wanted for got, wanted in zip(self.others, usual.others, strict=True))
 
 
-def live_through(error_share: float, *, is_shared: bool = False) -> Outage:
+def live_through(folder: Path, store: Stores, error_share: float, *, is_shared: bool = False) -> Outage:
     """A mail and an SMS a second for ten minutes, while the mail provider fails; then it heals."""
+    with store.opened(folder) as kept:
+        return _live_through(kept, error_share, is_shared=is_shared)
+
+
+def _live_through(kept: KeptStore, error_share: float, *, is_shared: bool) -> Outage:
     mail = VirtualProvider("mail", "email", *(["sms"] if is_shared else []), failing=["email"])
     providers = [mail] if is_shared else [mail, VirtualProvider("phone", "sms")]
-    noroshi = VirtualNoroshi(11, *providers, people=OUTAGE // SECOND)
+    noroshi = VirtualNoroshi(11, kept, *providers, people=OUTAGE // SECOND)
     others: list[int] = []
     drained_in: list[timedelta] = []
     began = noroshi.clock.now()
@@ -103,20 +110,20 @@ def live_through(error_share: float, *, is_shared: bool = False) -> Outage:
         None if opened_at is None else timedelta(microseconds=opened_at - began),
         drained_in[0],
         noroshi.reckon(),
-        {status for (status,) in noroshi.rows("SELECT DISTINCT status FROM notifications")},
+        {status for (status,) in kept.rows("SELECT DISTINCT status FROM notifications")},
     )
 
 
 @pytest.fixture(scope="module")
-def usual() -> Outage:
-    return live_through(0.0)
+def usual(tmp_path_factory: pytest.TempPathFactory, store: Stores) -> Outage:
+    return live_through(tmp_path_factory.mktemp("usual"), store, 0.0)
 
 
 @pytest.mark.parametrize("error_share", [0.5, 1.0])
 def test_a_provider_that_fails_for_ten_minutes_costs_no_message_and_no_other_channel(
-    error_share: float, usual: Outage, told: list[str]
+    tmp_path: Path, store: Stores, error_share: float, usual: Outage, told: list[str]
 ) -> None:  # F11, I1, I7, I8, N6.4
-    found = live_through(error_share)
+    found = live_through(tmp_path, store, error_share)
     assert found.reckoning.is_sound, render_problems(found.reckoning)
     assert found.reckoning.doubled == 0
     assert found.statuses <= {Status.SENT, Status.DEAD_LETTERED}
@@ -131,8 +138,10 @@ def test_a_provider_that_fails_for_ten_minutes_costs_no_message_and_no_other_cha
     )
 
 
-def test_two_channels_on_one_account_are_not_isolated_and_the_test_sees_it(usual: Outage, told: list[str]) -> None:
-    found = live_through(1.0, is_shared=True)
+def test_two_channels_on_one_account_are_not_isolated_and_the_test_sees_it(
+    tmp_path: Path, store: Stores, usual: Outage, told: list[str]
+) -> None:
+    found = live_through(tmp_path, store, 1.0, is_shared=True)
     assert found.others_got(usual) < OTHERS_GET
     told.append(
         f"| F11, control: both channels on one account | SMS {found.others_got(usual):.0%} of usual "
@@ -246,10 +255,28 @@ def _shown(header: Callable[[Instant], str | None]) -> str:
 @pytest.mark.parametrize("is_crashed", [False, True], ids=["one life", "a crash in between"])
 @pytest.mark.parametrize(("header", "wait"), WAITS, ids=[_shown(header) for header, _ in WAITS])
 def test_a_provider_that_says_429_is_left_alone_until_its_time(
-    header: Callable[[Instant], str | None], wait: timedelta, is_crashed: bool, told: list[str]
+    tmp_path: Path,
+    store: Stores,
+    header: Callable[[Instant], str | None],
+    wait: timedelta,
+    is_crashed: bool,
+    told: list[str],
 ) -> None:  # F13, I9
+    with store.opened(tmp_path) as kept:
+        seen = _be_told_to_wait(kept, header, wait, is_crashed=is_crashed)
+    if is_crashed:
+        told.append(
+            f"| F13: 429, Retry-After {_shown(header)}, a crash in between | 0 requests for "
+            f"{wait.total_seconds():,.0f} s, the next after {seen.total_seconds():,.1f} s | sound |"
+        )
+
+
+def _be_told_to_wait(
+    kept: KeptStore, header: Callable[[Instant], str | None], wait: timedelta, *, is_crashed: bool
+) -> timedelta:
+    """How long the provider was left alone."""
     mail = VirtualProvider("mail", "email")
-    noroshi = VirtualNoroshi(13, mail, people=40)
+    noroshi = VirtualNoroshi(13, kept, mail, people=40)
     mail.conduct = Conduct(is_limiting=True, retry_after=header(noroshi.clock.now()), requests=1)
 
     async def be_limited(noroshi: VirtualNoroshi) -> None:
@@ -273,11 +300,7 @@ def test_a_provider_that_says_429_is_left_alone_until_its_time(
     assert first.answered_at is not None
     assert plus(first.answered_at, wait) <= second.at <= plus(first.answered_at, wait + 3 * SECOND)
     assert noroshi.reckon().is_sound
-    if is_crashed:
-        told.append(
-            f"| F13: 429, Retry-After {_shown(header)}, a crash in between | 0 requests for "
-            f"{wait.total_seconds():,.0f} s, the next after {(second.at - first.answered_at) / 1e6:,.1f} s | sound |"
-        )
+    return timedelta(microseconds=second.at - first.answered_at)
 
 
 class Rest(Struct, frozen=True):

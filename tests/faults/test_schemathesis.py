@@ -13,11 +13,12 @@ import pytest
 from msgspec import Struct
 
 from tests.faults.machinery.caller import NOTIFICATIONS, TEMPLATE, Caller
+from tests.faults.machinery.kept_store import Stores
 from tests.faults.machinery.processes import ServedNoroshi
-from tests.faults.machinery.report import publish
+from tests.faults.machinery.report import publish, section
 
 IS_FULL = os.environ.get("NOROSHI_TEST_FULL") == "1"
-SECONDS = 1_800 if IS_FULL else 60
+SECONDS = {"sqlite": 1_800 if IS_FULL else 60, "postgres": 900 if IS_FULL else 20}
 CONTROL_SECONDS = 20
 ONLY = ("--include-operation-id", "show_user", "--phases", "coverage")
 LONGEST_START = 60
@@ -37,8 +38,9 @@ class House(Struct):
 
 
 @pytest.fixture(scope="module")
-def house(tmp_path_factory: pytest.TempPathFactory) -> Iterator[House]:
-    with ServedNoroshi(tmp_path_factory.mktemp("schemathesis") / "data", {"NOROSHI_CATCHER": "on"}) as noroshi:
+def house(tmp_path_factory: pytest.TempPathFactory, store: Stores) -> Iterator[House]:
+    data = tmp_path_factory.mktemp("schemathesis") / "data"
+    with store.opened(data) as kept, ServedNoroshi(data, kept.environment | {"NOROSHI_CATCHER": "on"}) as noroshi:
         key = noroshi.create_key()
         noroshi.start()
         caller = Caller(noroshi.url, key)
@@ -94,9 +96,12 @@ def run(house: House, folder: Path, document: dict[str, Any], seconds: int, *mor
     return ended.returncode, ended.stdout + ended.stderr
 
 
-def test_every_answer_is_one_that_the_document_names_and_none_is_a_5xx(house: House, tmp_path: Path) -> None:
+def test_every_answer_is_one_that_the_document_names_and_none_is_a_5xx(
+    store: Stores, house: House, tmp_path: Path
+) -> None:
     # issue 2 "Bad input", L7
-    code, printed = run(house, tmp_path, house.document, SECONDS)
+    seconds = SECONDS[store.kind]
+    code, printed = run(house, tmp_path, house.document, seconds)
     generated = re.search(r"([\d,]+) generated", printed)
     operations = re.search(r"Tested: (\d+)", printed)
     assert code == 0, printed[-6000:]
@@ -107,8 +112,8 @@ def test_every_answer_is_one_that_the_document_names_and_none_is_a_5xx(house: Ho
     assert Caller(house.noroshi.url, None).call("GET", "/readyz").status == 200
     assert "request_failed" not in house.noroshi.log()
     publish(
-        "schemathesis",
-        f"{generated[1]} requests in {SECONDS} s, to all {operations[1]} operations, within and outside of what the "
+        section("schemathesis", store.kind),
+        f"{generated[1]} requests in {seconds} s, to all {operations[1]} operations, within and outside of what the "
         "document allows: no 5xx, no answer that it does not describe.",
     )
 

@@ -2,10 +2,11 @@
 
 import asyncio
 import random
+import secrets
+from collections.abc import AsyncIterator
 from datetime import timedelta
 from pathlib import Path
 
-import apsw
 import pytest
 
 from noroshi.domain.categories import Categories
@@ -15,7 +16,8 @@ from noroshi.machine.clock import SystemClock
 from noroshi.machine.meter import NullMeter
 from noroshi.ports.queue import Queue
 from noroshi.storage.duties import SoleDuties
-from tests.faults.machinery.report import publish
+from tests.faults.machinery.kept_store import Stores
+from tests.faults.machinery.report import publish, section
 from tests.faults.machinery.witness import LANE, Witness, WitnessedStore
 
 HOPELESS = 10_000
@@ -37,29 +39,28 @@ class FirstPageQueue:
         return [] if after is not None else await self._queue.expired(None, limit, is_start=is_start)
 
 
+LEASED = """
+    INSERT INTO deliveries (notification_id, due_at, lane, tenant, endpoint_id, state, user_id, category,
+        template_row, wanted_at, fence, claims)
+    VALUES (?, ?, 'in_app.retired.normal', 1, 0, 1, 'user-0', 'general', 1, 0, 1, 1)"""
+
+
 @pytest.fixture
-async def life(tmp_path: Path) -> WitnessedStore:
+async def life(tmp_path: Path, store: Stores) -> AsyncIterator[WitnessedStore]:
     """A store in which one delivery of ours waits behind ten thousand of an account that is gone."""
-    path = tmp_path / "noroshi.db"
-    life = WitnessedStore(path, Witness(), random.Random("sweeper"))
-    await life.people()
-    await life.accept()
-    taken = await life.store.queue.take(LANE, 1, timedelta(seconds=1), frozenset())
-    assert len(taken.claims) == 1
-    connection = apsw.Connection(str(path))
-    connection.execute("UPDATE deliveries SET due_at = ? WHERE state = 1", (CLOCK.now() - 1,))
-    connection.execute("DELETE FROM deliveries WHERE state = 0")
-    connection.execute(
-        """WITH RECURSIVE numbers (value) AS (SELECT 1 UNION ALL SELECT value + 1 FROM numbers WHERE value < ?)
-        INSERT INTO deliveries (tenant, notification_id, endpoint_id, lane, state, due_at, user_id, category,
-            template_row, wanted_at, fence, claims)
-        SELECT tenant, randomblob(16), 0, 'in_app.retired.normal', 1, due_at - value, user_id, category,
-            template_row, wanted_at, fence, 1
-        FROM deliveries, numbers""",
-        (HOPELESS,),
-    )
-    connection.close()
-    return life
+    with store.opened(tmp_path) as kept:
+        life = WitnessedStore(kept, Witness(), random.Random("sweeper"))
+        await life.store.start()
+        await life.people()
+        await life.accept()
+        taken = await life.store.queue.take(LANE, 1, timedelta(seconds=1), frozenset())
+        assert len(taken.claims) == 1
+        ended_at = CLOCK.now() - 1
+        kept.change("UPDATE deliveries SET due_at = ? WHERE state = 1", (ended_at,))
+        kept.change("DELETE FROM deliveries WHERE state = 0")
+        kept.change(LEASED, *((secrets.token_bytes(16), ended_at - number) for number in range(1, HOPELESS + 1)))
+        yield life
+        await life.store.stop()
 
 
 def sweeper_of(life: WitnessedStore, queue: Queue) -> Sweeper:
@@ -80,7 +81,9 @@ async def is_rescued(life: WitnessedStore) -> bool:
     return LANE in await life.store.queue.waiting()
 
 
-async def test_the_row_behind_ten_thousand_that_may_not_be_touched_is_rescued(life: WitnessedStore) -> None:
+async def test_the_row_behind_ten_thousand_that_may_not_be_touched_is_rescued(
+    store: Stores, life: WitnessedStore
+) -> None:
     # F26, W10
     sweeper = sweeper_of(life, life.store.queue)
     assert HOPELESS > PAGE
@@ -90,11 +93,9 @@ async def test_the_row_behind_ten_thousand_that_may_not_be_touched_is_rescued(li
         assert sweeps < SWEEPS
         await sweeper.sweep()
         sweeps += 1
-    publish(
-        "sweeper", f"Behind {HOPELESS:,} leases that may not be touched the next one was rescued in sweep {sweeps}."
-    )
+    told = f"Behind {HOPELESS:,} leases that may not be touched the next one was rescued in sweep {sweeps}."
+    publish(section("sweeper", store.kind), told)
     assert await life.store.queue.unfinished() == HOPELESS + 1
-    life.store.close()
 
 
 async def test_control_a_sweeper_that_stops_at_its_first_page_never_finds_it(life: WitnessedStore) -> None:
@@ -102,4 +103,3 @@ async def test_control_a_sweeper_that_stops_at_its_first_page_never_finds_it(lif
     for _ in range(SWEEPS):
         await sweeper.sweep()
     assert not await is_rescued(life)
-    life.store.close()

@@ -1,6 +1,7 @@
 """The Channel port with a weak spot: messages go in and are noted in a file, and one for a certain person kills us.
 
-The product loads it by NOROSHI_CHANNELS="tests.stand_ins.deadly_channel:factory"; DEADLY_CHANNEL_NOTES names the file.
+The product loads it by NOROSHI_CHANNELS="tests.stand_ins.deadly_channel:factory"; DEADLY_CHANNEL_NOTES names the file,
+DEADLY_CHANNEL_TIMEOUT the seconds that an attempt may take.
 """
 
 import os
@@ -14,6 +15,7 @@ from noroshi.machine.crash_points import DIED
 
 FACTORY = "tests.stand_ins.deadly_channel:factory"
 NOTES_VARIABLE = "DEADLY_CHANNEL_NOTES"
+TIMEOUT_VARIABLE = "DEADLY_CHANNEL_TIMEOUT"
 POISON = "poison"
 """The user id that ends the process, as a bug in a C library would."""
 
@@ -22,10 +24,10 @@ class DeadlyChannel:
     account = "deadly"
     channels = frozenset({"in_app"})
     max_batch = 100
-    attempt_timeout = timedelta(seconds=10)
     per_second = None
 
-    def __init__(self, notes: Path) -> None:
+    def __init__(self, notes: Path, attempt_timeout: timedelta) -> None:
+        self.attempt_timeout = attempt_timeout
         self._notes = notes
 
     async def send(self, attempts: Sequence[Attempt]) -> Sequence[Outcome]:
@@ -43,4 +45,5 @@ class DeadlyChannel:
 
 
 def factory(_parts: object) -> DeadlyChannel:
-    return DeadlyChannel(Path(os.environ[NOTES_VARIABLE]))
+    seconds = float(os.environ.get(TIMEOUT_VARIABLE, "10"))
+    return DeadlyChannel(Path(os.environ[NOTES_VARIABLE]), timedelta(seconds=seconds))

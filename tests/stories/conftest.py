@@ -15,9 +15,13 @@ from noroshi.flow import way
 from noroshi.flow.accept import enqueued, intake
 from noroshi.flow.dispatch import sweeper
 from noroshi.flow.dispatch.settings import DispatchSettings
-from tests.stories.world import MONDAY, World
+from tests.stores import KINDS, MONDAY
+from tests.stories.world import World
 
 Build = Callable[..., World]
+OpenStore = Callable[[], dict[str, str]]
+"""Answers the settings that put a product on a store of its own."""
+
 NEVER = timedelta(days=1)
 
 
@@ -35,15 +39,23 @@ def rounds() -> bool:
     return False
 
 
+@pytest.fixture(params=KINDS)
+def store(request: pytest.FixtureRequest) -> OpenStore:
+    if request.param == "sqlite":
+        return dict
+    open_database = request.getfixturevalue("postgres_schema")
+    return lambda: {"store": open_database()}
+
+
 @pytest.fixture
-def build(tmp_path: Path, rounds: bool, monkeypatch: pytest.MonkeyPatch) -> Iterator[Build]:
+def build(tmp_path: Path, rounds: bool, store: OpenStore, monkeypatch: pytest.MonkeyPatch) -> Iterator[Build]:
     """Builds worlds: `build(start, max_unfinished="3")`."""
     if not rounds:
         take_rounds_away(monkeypatch)
     built: list[World] = []
 
     def make(start: datetime = MONDAY, **settings: str) -> World:
-        built.append(World(tmp_path / str(len(built)), start, **settings))
+        built.append(World(tmp_path / str(len(built)), start, **store(), **settings))
         return built[-1]
 
     yield make

@@ -2,7 +2,6 @@
 
 from datetime import timedelta
 
-import apsw
 import pytest
 
 from tests.cast import HANAKO, TARO, crowd
@@ -29,10 +28,9 @@ def test_everything_is_there_after_a_restart(world: World) -> None:  # N4.6
 
 
 def undecided(world: World) -> int:
-    """Recipients left to decide, as a stopped product has left them on the disk."""
-    query = "SELECT coalesce(sum(recipients - next_recipient), -1) FROM batches"
-    left: int = apsw.Connection(str(world.folder / "noroshi.db")).execute(query).get
-    return left
+    """Recipients left to decide, as a stopped product has left them in the store."""
+    ((left,),) = world.rows("SELECT coalesce(sum(recipients - next_recipient), -1) FROM batches")
+    return int(left)
 
 
 def test_a_batch_stopped_between_two_slices_is_finished_by_the_next_start(build: Build) -> None:  # N4.1, N4.6

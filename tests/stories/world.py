@@ -3,9 +3,12 @@
 import asyncio
 import random
 from collections.abc import Iterable, Sequence
-from datetime import UTC, datetime, timedelta
+from datetime import datetime, timedelta
 from pathlib import Path
 from typing import Any
+
+import apsw
+import psycopg
 
 from noroshi.bootstrap import DataLock, Machine, Noroshi, join
 from noroshi.domain import api_keys
@@ -18,16 +21,23 @@ from noroshi.machine.meter import PrometheusMeter
 from noroshi.machine.rendering.inline import InlineRenderer
 from noroshi.machine.secrets import load_secrets
 from noroshi.settings import read_settings
+from noroshi.storage.postgres.store import PostgresStore
 from noroshi.storage.sqlite.connection import open_connection
 from noroshi.storage.sqlite.store import SqliteStore, open_inline_store
+from noroshi.storage.store import Store
 from tests.callers import ForeignCaller
 from tests.cast import Person
 from tests.faults.machinery.sim_loop import SimLoop
 from tests.faults.machinery.sim_ports import SimClock, SimDice
+from tests.faults.machinery.wired_loop import WiredLoop
+from tests.stores import MONDAY, hasty
 from tests.stories.client import Answer, Client, Json
 
-MONDAY = datetime(2026, 3, 2, 9, 0, tzinfo=UTC)
-"""When a story begins unless it says otherwise: 18:00 in Tokyo, 09:00 in London."""
+LONGEST_LEASE = timedelta(minutes=2)
+"""Longer than any claim in a story is held for."""
+
+ANSWERS_A_STEP = 8
+"""Of a database, which answers each statement of a turn by itself."""
 
 ALL_SCOPES = (KeyScope.SEND, KeyScope.READ, KeyScope.ADMIN)
 
@@ -43,14 +53,16 @@ class StillRenderer(InlineRenderer):
 
 
 class World:
-    """Time passes only when a story says so. `settings` are those of the command line, by key."""
+    """Time passes only when a story says so. `settings` are those of the command line, by key; `store` among them is
+    the URL of a database, without which the store is a file in the folder."""
 
     def __init__(self, folder: Path, start: datetime = MONDAY, **settings: str) -> None:
         self.folder = folder
         self._order = random.Random("order")
         self._dice = SimDice(random.Random("dice"))
         self._settings = read_settings({}, {"data": str(folder), **settings})
-        self.loop = SimLoop(self._order)
+        self.is_on_postgres = self._settings.is_on_postgres
+        self.loop = self._loop_from(0.0)
         self.clock = SimClock(self.loop, at(start))
         self.open()
 
@@ -68,19 +80,34 @@ class World:
             secrets=load_secrets(self.folder, None),
         )
         self.secrets = machine.secrets
-        self.store: SqliteStore = open_inline_store(
+        self.store = self._open_store(machine)
+        self.noroshi: Noroshi = self.run(self._start(machine))
+        self.app = build_app(self.noroshi)
+        self._admin = Client(self.app, self.mint())
+
+    def _loop_from(self, moment: float) -> SimLoop:
+        return WiredLoop(moment) if self.is_on_postgres else SimLoop(self._order, moment)
+
+    def _open_store(self, machine: Machine) -> Store:
+        if self.is_on_postgres:
+            return PostgresStore(
+                hasty(self._settings.store),
+                sealer=machine.sealer,
+                meter=self.meter,
+                crash_points=machine.crash_points,
+                is_unsafe=True,
+                clock=self.clock,
+            )
+        return open_inline_store(
             open_connection(str(self._settings.store_path), synchronous="OFF"),
             sealer=machine.sealer,
             clock=self.clock,
             meter=self.meter,
             crash_points=machine.crash_points,
         )
-        self.noroshi: Noroshi = self.run(self._start(machine))
-        self.app = build_app(self.noroshi)
-        self._admin = Client(self.app, self.mint())
 
     async def _start(self, machine: Machine) -> Noroshi:
-        self._lock = DataLock(self.folder)
+        self._lock = None if self.is_on_postgres else DataLock(self.folder)
         noroshi = join(self._settings, machine, self.store, self._lock, is_dev=True)
         await noroshi.start()
         return noroshi
@@ -97,15 +124,20 @@ class World:
         self.start(down)
 
     def crash(self) -> None:
-        """The process ends where it stands, and a new one starts."""
+        """The process ends where it stands, and a new one starts. What the dead one had claimed is free again: on
+        SQLite at once, for nobody else serves the file; where there may be others, when the leases have run out."""
         self.loop.close()
-        self.store.close()
-        self._lock.release()
+        if isinstance(self.store, SqliteStore):
+            self.store.close()
+        if self._lock is not None:
+            self._lock.release()
         self.start()
+        if self.is_on_postgres:
+            self.advance(LONGEST_LEASE)
 
     def start(self, down: timedelta = timedelta(0)) -> None:
         """A new process, a while after the last one ended."""
-        self.loop = SimLoop(self._order, start=self.loop.time() + down.total_seconds())
+        self.loop = self._loop_from(self.loop.time() + down.total_seconds())
         self.clock.loop = self.loop
         self.open()
 
@@ -120,6 +152,9 @@ class World:
 
     def take_steps(self, count: int) -> None:
         """The product does a little of what it could do at this moment."""
+        if isinstance(self.loop, WiredLoop):
+            self.loop.run_until_answered(count * ANSWERS_A_STEP)
+            return
 
         async def wait() -> None:
             for _ in range(count):
@@ -262,6 +297,13 @@ class World:
         self.delete("/api/v1/caught/misbehaviour")
 
     # what can be seen
+
+    def rows(self, question: str) -> list[tuple[Any, ...]]:
+        """What the tables hold, also of a product that is stopped."""
+        if not self.is_on_postgres:
+            return apsw.Connection(str(self._settings.store_path)).execute(question).fetchall()
+        with psycopg.connect(self._settings.store, options="-c search_path=noroshi") as connection:
+            return connection.execute(question).fetchall()
 
     def caught(self, person: Person | None = None, channel: str | None = None) -> list[Json]:
         """What was caught, oldest first."""

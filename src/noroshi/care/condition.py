@@ -28,6 +28,11 @@ def judge_vitals(vitals: Vitals) -> Iterator[Finding]:
     yield fine("unfinished", f"{vitals.unfinished} deliveries")
     for lane, due in sorted(vitals.oldest.items()):
         yield _judge_lag(lane, max(vitals.now - due, 0) / _SECOND, is_paused=bool(vitals.paused))
+    requests = f"{vitals.requests} wait, {vitals.dead_requests} are dead"
+    if vitals.dead_requests >= _MANY_DEAD_LETTERS:
+        yield warning("requests", requests, "GET /api/v1/requests?state=dead says why; mend and retry them")
+    else:
+        yield fine("requests", requests)
     leases = f"{vitals.leases} being sent, {vitals.leases_run_out} of these leases have run out"
     if vitals.leases_run_out:
         yield warning("leases", leases, "the sweeper of a running server takes these up within seconds: does one run?")

@@ -57,6 +57,7 @@ async def _fill(target: StoreTables, archive: Archive, tell: Told) -> Restoratio
     await target.commit(
         ("add_pause", DEFAULT_TENANT, now, PauseKind.EVERYTHING, "", now, BY),
         ("put_mark", Mark.RESTORED, msgspec.json.encode(restored).decode(), now),
+        ("set_requests_aside", Mark.RESTORED),
         ("remove_mark", Mark.RESTORING),
     )
     return Restoration(restored, copied)
@@ -96,8 +97,8 @@ async def review(settings: Settings) -> Review:
 
 
 async def resume(settings: Settings, discard_due_before: Instant | None) -> int:
-    """Ends restored mode; answers how many of what was due before that time were withdrawn instead of sent. Without
-    a time nothing is withdrawn. What was accepted since the restore is never touched."""
+    """Ends restored mode; answers how many of what was due before that time were withdrawn instead of sent (requests
+    that waited then stay dead). Without a time nothing is withdrawn. What was accepted since is never touched."""
     async with opened_back(settings) as back:
         restored = await _restored(back)
         withdrawn = 0
@@ -105,7 +106,7 @@ async def resume(settings: Settings, discard_due_before: Instant | None) -> int:
             before = min(discard_due_before, restored.restored_at)
             while page := await back.store.doubts.discard_due(restored, before, _PAGE):
                 withdrawn += page
-        await back.store.doubts.resume(BY)
+        await back.store.doubts.resume(BY, with_requests=discard_due_before is None)
         return withdrawn
 
 

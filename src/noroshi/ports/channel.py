@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 from datetime import timedelta
-from typing import Protocol
+from typing import Protocol, runtime_checkable
 
 from noroshi.domain.deliveries import Attempt
 from noroshi.domain.outcomes import Outcome
@@ -37,4 +37,13 @@ class Channel(Protocol):
 
     def validate_target(self, address: str) -> str | None:
         """None if the address can be used, else why not."""
+        ...
+
+
+@runtime_checkable
+class ClosableChannel(Protocol):
+    """A channel that holds something open, such as connections."""
+
+    async def close(self) -> None:
+        """Called once, when nothing more will be sent."""
         ...

@@ -15,6 +15,7 @@ class RestoredDoubts(Protocol):
         the record of it; answers how many, 0 when nothing is left."""
         ...
 
-    async def resume(self, by: str) -> None:
-        """Ends the pauses that the restore set, and the restored mode."""
+    async def resume(self, by: str, *, with_requests: bool) -> None:
+        """Ends the pauses that the restore set, and the restored mode. Requests that waited when the backup was taken
+        wait again, or stay dead for a person to retry."""
         ...

@@ -25,8 +25,10 @@ class StoredDoubts:
         first_new = _first_new(restored)
         return await self._turns.turn("discard_doubtful", lambda turn: _discard(turn, first_new, before, limit))
 
-    async def resume(self, by: str) -> None:
+    async def resume(self, by: str, *, with_requests: bool) -> None:
         async def work(turn: Turn) -> None:
+            if with_requests:
+                await turn.run("put_requests_back", Mark.RESTORED)
             await turn.run("remove_pauses_by", by)
             await turn.run("remove_mark", Mark.RESTORED)
 
@@ -43,7 +45,9 @@ async def _review(reader: Statements, restored: Restored) -> Doubts:
     claimed, *deliveries = (await reader.one("review_deliveries", *asked)) or (0, 0, 0, 0)
     holds = (await reader.one("review_holds", *asked)) or (0, 0, 0)
     batches = (await reader.one("review_batches", *asked)) or (0, 0, 0)
-    return Doubts(claimed, *(Waiting(*row) for row in zip(deliveries, holds, batches, strict=True)))
+    (aside,) = (await reader.one("count_requests_aside", Mark.RESTORED)) or (0,)
+    by_backup, by_restore, later = (Waiting(*row) for row in zip(deliveries, holds, batches, strict=True))
+    return Doubts(claimed, by_backup, by_restore, later, aside)
 
 
 async def _discard(turn: Turn, first_new: bytes, before: Instant, limit: int) -> int:

@@ -12,6 +12,8 @@ class Vitals(Struct, frozen=True):
     now: Instant
     unfinished: int
     oldest: dict[str, Instant]
+    requests: int
+    dead_requests: int
     dead_letters: int
     leases: int
     leases_run_out: int
@@ -23,11 +25,14 @@ class Vitals(Struct, frozen=True):
 async def read_vitals(tables: StoreTables) -> Vitals:
     now = await tables.moment()
     ((leases, run_out),) = await tables.ask("count_leases", now)
+    ((requests, dead_requests),) = await tables.ask("count_requests")
     pauses = await tables.ask("pauses_in_force")
     return Vitals(
         now=now,
         unfinished=(await tables.ask("count_unfinished"))[0][0],
         oldest={lane: Instant(due) for lane, due in await tables.ask("waiting_lanes")},
+        requests=requests,
+        dead_requests=dead_requests,
         dead_letters=(await tables.ask("count_dead_letters"))[0][0],
         leases=leases,
         leases_run_out=run_out,

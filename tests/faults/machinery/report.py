@@ -11,10 +11,15 @@ SECTIONS = ROOT / "build" / "faults"
 REPORT = ROOT / "docs" / "faults.md"
 
 
-def publish(section: str, text: str, folder: Path = SECTIONS) -> None:
+def section(name: str, store: str) -> str:
+    """Each store has a place of its own for what was found on it."""
+    return name if store == "sqlite" else f"{name}-{store}"
+
+
+def publish(name: str, text: str, folder: Path = SECTIONS) -> None:
     """Keeps what a layer found, for the report; a later run replaces it."""
     folder.mkdir(parents=True, exist_ok=True)
-    (folder / f"{section}.md").write_text(text.strip() + "\n")
+    (folder / f"{name}.md").write_text(text.strip() + "\n")
 
 
 def paste(report: str, sections: dict[str, str]) -> str:

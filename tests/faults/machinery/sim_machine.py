@@ -8,6 +8,7 @@ import apsw
 
 from tests.faults.machinery.sim_loop import SimLoop
 from tests.faults.machinery.sim_ports import SimClock, SimCrashPoints, SimDice
+from tests.faults.machinery.wired_loop import WiredLoop
 
 
 class WorldEndedError(Exception):
@@ -15,13 +16,15 @@ class WorldEndedError(Exception):
 
 
 class SimMachine:
-    """What outlasts a crash: time, the dice, the counters of the crash points. The same seed gives the same run."""
+    """What outlasts a crash: time, the dice, the counters of the crash points. The same seed gives the same run,
+    unless it `is_wired` to a server, which answers in whatever order it pleases."""
 
-    def __init__(self, seed: int) -> None:
+    def __init__(self, seed: int, *, is_wired: bool = False) -> None:
+        self._is_wired = is_wired
         self._order = random.Random(f"order {seed}")
         self.chance = random.Random(f"scenario {seed}")
         self.dice = SimDice(random.Random(f"dice {seed}"))
-        self.loop = SimLoop(self._order)
+        self.loop = self._loop_from(0.0)
         self.clock = SimClock(self.loop)
         self.crash_points = SimCrashPoints(self.loop)
         self._is_first_life = True
@@ -29,11 +32,14 @@ class SimMachine:
     def life(self) -> "Life":
         """A new life of the product, at the virtual time at which the last one ended."""
         if not self._is_first_life:
-            self.loop = SimLoop(self._order, start=self.loop.time())
+            self.loop = self._loop_from(self.loop.time())
             self.clock.loop = self.loop
             self.crash_points.move_to(self.loop)
         self._is_first_life = False
         return Life(self.loop)
+
+    def _loop_from(self, moment: float) -> SimLoop:
+        return WiredLoop(moment) if self._is_wired else SimLoop(self._order, moment)
 
 
 class Life:

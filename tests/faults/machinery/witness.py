@@ -15,6 +15,7 @@ from noroshi.domain.batches import BatchHead, NewBatch
 from noroshi.domain.categories import Categories
 from noroshi.domain.deliveries import DeliveryKey, Settlement, Verdict
 from noroshi.domain.ids import DEFAULT_TENANT, BatchId, new_batch_id
+from noroshi.domain.instants import Instant
 from noroshi.domain.lanes import Lane
 from noroshi.domain.people import User
 from noroshi.domain.priorities import Priority
@@ -25,7 +26,11 @@ from noroshi.machine.clock import SystemClock
 from noroshi.machine.crash_points import NoCrashPoints
 from noroshi.machine.meter import NullMeter
 from noroshi.machine.sealing import AesSealer
-from noroshi.storage.sqlite.store import SqliteStore, open_store
+from noroshi.ports.clock import Clock
+from noroshi.storage.postgres.store import PostgresStore
+from noroshi.storage.sqlite.store import open_store
+from noroshi.storage.store import Store
+from tests.faults.machinery.kept_store import KeptStore, StoreDatabase
 
 LANE = Lane("in_app", "witness", Priority.CRITICAL)
 PEOPLE = 20
@@ -116,24 +121,37 @@ def halves(connection: apsw.Connection) -> list[str]:
 
 
 class WitnessedStore:
-    """One life of the store. `run` works it until it fails, as an accept stage and a dispatcher would."""
+    """One life of a store. `run` works it until it fails, as an accept stage and a dispatcher would."""
 
     def __init__(
-        self, path: Path, witness: Witness, chance: random.Random, *, vfs: str | None = None, synchronous: str = "FULL"
+        self,
+        place: Path | KeptStore,
+        witness: Witness,
+        chance: random.Random,
+        *,
+        clock: Clock = _CLOCK,
+        vfs: str | None = None,
+        synchronous: str = "FULL",
     ) -> None:
         self.witness = witness
         self.is_broken = asyncio.Event()
-        self.store: SqliteStore = open_store(
-            str(path),
-            sealer=_SEALER,
-            clock=_CLOCK,
-            meter=NullMeter(),
-            crash_points=NoCrashPoints(),
-            on_broken=self.is_broken.set,
-            vfs=vfs,
-            synchronous=synchronous,
-        )
         self._chance = chance
+        self._clock = clock
+        if isinstance(place, StoreDatabase):
+            self.store: Store = PostgresStore(
+                place.place, sealer=_SEALER, meter=NullMeter(), crash_points=NoCrashPoints(), clock=clock
+            )
+        else:
+            self.store = open_store(
+                place.place if isinstance(place, KeptStore) else str(place),
+                sealer=_SEALER,
+                clock=clock,
+                meter=NullMeter(),
+                crash_points=NoCrashPoints(),
+                on_broken=self.is_broken.set,
+                vfs=vfs,
+                synchronous=synchronous,
+            )
         self._decide = Addresser(Categories(()), {LANE.channel: LANE.account}, "en").decide
 
     async def people(self) -> None:
@@ -172,7 +190,7 @@ class WitnessedStore:
         """What the sweeper does at a start: every lease of the former life goes back to its lane."""
         page = await self.store.queue.expired(None, 100_000, is_start=True)
         back = [
-            Settlement(expired.key, expired.fence, Verdict.RESEND, _CLOCK.now(), due_at=_CLOCK.now())
+            Settlement(expired.key, expired.fence, Verdict.RESEND, self._clock.now(), due_at=self._clock.now())
             for _, expired in page
         ]
         if back:
@@ -184,9 +202,11 @@ class WitnessedStore:
 
     async def accept(self, filler: str = "", recipients: int | None = None) -> None:
         number = self._chance.getrandbits(60)
-        batch_id = new_batch_id(_CLOCK.now() // 1000, number)
+        batch_id = new_batch_id(self._clock.now() // 1000, number)
         users = self._chance.sample(range(PEOPLE + 1), recipients or self._chance.randint(1, 5))
-        turn = await self.store.batches.keep([_batch(batch_id, number, users, filler)], 100, self._decide)
+        turn = await self.store.batches.keep(
+            [_batch(self._clock.now(), batch_id, number, users, filler)], 100, self._decide
+        )
         self.witness.batches[batch_id] = len(users)
         assert turn.progress[batch_id].undecided == 0
 
@@ -196,7 +216,7 @@ class WitnessedStore:
         for claim in taken.claims:
             self.witness.deliveries[claim.key] = Seen(claim.fence, claim.tries, is_doubtful=True)
             verdict = self._chance.choice(_VERDICTS)
-            now = _CLOCK.now()
+            now = self._clock.now()
             named = f"message-{claim.fence}"
             settlements.append(Settlement(claim.key, claim.fence, verdict, now, now, now, named, "X", "by the dice"))
         if not settlements:
@@ -214,9 +234,8 @@ class WitnessedStore:
         seen.end = settlement.verdict if settlement.verdict in _ENDS else None
 
 
-def _batch(batch_id: BatchId, number: int, users: list[int], filler: str) -> NewBatch:
+def _batch(now: Instant, batch_id: BatchId, number: int, users: list[int], filler: str) -> NewBatch:
     """One of the people is nobody: a recipient can be rejected."""
-    now = _CLOCK.now()
     head = BatchHead(
         tenant=DEFAULT_TENANT,
         batch_id=batch_id,

@@ -7,6 +7,7 @@ import asyncio
 import os
 from collections.abc import Sequence
 from datetime import timedelta
+from functools import partialmethod
 from typing import Any
 from unittest.mock import patch
 
@@ -26,6 +27,7 @@ from noroshi.flow.dispatch.settling import Settler
 from noroshi.machine.clock import SystemClock
 from noroshi.storage import accounts
 from noroshi.storage.accounts import StoredAccounts
+from noroshi.storage.postgres.store import PostgresStore
 
 VARIABLE = "SWEEP_PLANTS"
 
@@ -99,6 +101,8 @@ def lives_long_ago() -> None:
         return plus(now(self), -_LONG_AGO)
 
     SystemClock.now = then  # type: ignore[method-assign]
+    in_that_time = partialmethod(PostgresStore.__init__, clock=SystemClock())
+    PostgresStore.__init__ = in_that_time  # type: ignore[method-assign, assignment]
 
 
 def has_a_short_breaker() -> None:

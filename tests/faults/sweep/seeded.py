@@ -1,7 +1,10 @@
-"""A data folder made once, with people, a template and a key, and copied for every trial that starts from it."""
+"""A data folder and its store made once, with people, a template and a key, and copied for every trial that starts
+from them."""
 
 import asyncio
+import contextlib
 import shutil
+from collections.abc import Iterator
 from pathlib import Path
 
 from msgspec import Struct
@@ -13,7 +16,10 @@ from noroshi.domain.records import KeyScope
 from noroshi.domain.templates import Content
 from noroshi.settings import read_settings
 from noroshi.storage.store import Store
+from tests.faults.machinery.kept_store import KeptStore, Stores
+from tests.services.databases import Prepare
 from tests.stand_ins.ledger_provider.wire import content_hash
+from tests.stores import make_schema
 
 TEMPLATE = "note"
 
@@ -34,10 +40,14 @@ class Seeded(Struct, frozen=True):
     data: Path
     api_key: str
     people: list[str]
+    stores: Stores
+    prepare: Prepare
 
-    def copy_to(self, folder: Path) -> Path:
+    @contextlib.contextmanager
+    def copied_to(self, folder: Path) -> Iterator[KeptStore]:
         shutil.copytree(self.data, folder)
-        return folder
+        with self.stores.opened(folder, self.prepare) as store:
+            yield store
 
 
 def expected_hash(channel: str, number: str, user_id: str) -> str:
@@ -46,14 +56,24 @@ def expected_hash(channel: str, number: str, user_id: str) -> str:
     return content_hash(Content(_BODY.format(number, _name(user_id)), subject))
 
 
-def seed(data: Path, people: int) -> Seeded:
-    return asyncio.run(_seed(data, [f"person-{number}" for number in range(people)]))
+def seed(data: Path, people: int, stores: Stores) -> Seeded:
+    ids = [f"person-{number}" for number in range(people)]
+    if stores.kind == "sqlite":
+        return Seeded(data, asyncio.run(_seed(data, ids)), ids, stores, make_schema)
+    keys: list[str] = []
+
+    def prepare(url: str) -> None:
+        make_schema(url)
+        keys.append(asyncio.run(_seed(data, ids, store=url)))
+
+    with stores.opened(data, prepare):
+        return Seeded(data, keys[0], ids, stores, prepare)
 
 
-async def _seed(data: Path, people: list[str]) -> Seeded:
-    async with opened_back(read_settings({}, {"data": str(data)})) as back:
+async def _seed(data: Path, people: list[str], **settings: str) -> str:
+    async with opened_back(read_settings({}, {"data": str(data), **settings})) as back:
         await fill(back.store, people)
-        return Seeded(data, await back.mint_key("sweep", list(KeyScope)), people)
+        return await back.mint_key("sweep", list(KeyScope))
 
 
 async def fill(store: Store, people: list[str]) -> None:

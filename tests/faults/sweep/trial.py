@@ -17,16 +17,20 @@ from noroshi.domain.ids import BatchId, NotificationId, notification_id, read, s
 from noroshi.domain.instants import Instant
 from noroshi.machine.crash_points import DIED
 from tests.callers import ForeignCaller
+from tests.faults.machinery.kept_store import KeptStore
 from tests.faults.machinery.load import PATH, Heard, Posted
 from tests.faults.machinery.processes import NOROSHI, NotReadyError, ServedNoroshi
 from tests.faults.machinery.reckoning import Answered, Asked, Crash, Reckoning, reckon
 from tests.faults.sweep.launcher import VARIABLE
 from tests.faults.sweep.seeded import TEMPLATE, Seeded, expected_hash
-from tests.faults.sweep.store_file import StoreFile
 from tests.stand_ins.ledger_provider.ledger import TakenMessage, copies
 from tests.stand_ins.ledger_provider.process import LedgerProvider
 
 LAUNCHER = (sys.executable, "-m", "tests.faults.sweep.launcher")
+
+SHORT_LEASES = {"LEDGER_PROVIDER_TIMEOUT": "4", "NOROSHI_LEASE_MARGIN": "1"}
+"""Where others may serve the same store, what a dead process held is free when its lease has run out: within five
+seconds instead of forty."""
 
 _LOOK_EVERY = 0.02
 _ANSWER_WITHIN = 20
@@ -48,6 +52,8 @@ class Trial:
     `plants` are the launcher's; None is the product's own command. What the product is asked to do raises DiedError
     when it turns out to be dead."""
 
+    store: KeptStore
+
     def __init__(
         self,
         folder: Path,
@@ -64,8 +70,7 @@ class Trial:
         self._flying: list[set[NotificationId]] = []
         self.command_environment: dict[str, str] = {}
         self.provider = LedgerProvider(folder / "ledger")
-        self._data = seeded.copy_to(folder / "data")
-        self.store = StoreFile(self._data)
+        self._data = folder / "data"
         self._plants = plants
         self._environment = environment or {}
         self._most_in_flight = most_in_flight
@@ -75,7 +80,11 @@ class Trial:
 
     def __enter__(self) -> Self:
         self._stack.enter_context(self.provider)
-        environment = {**self.provider.environment, **self._environment, VARIABLE: ",".join(self._plants or ())}
+        self.store = self._stack.enter_context(self.seeded.copied_to(self._data))
+        environment = {**self.store.environment, **self.provider.environment, **self._environment}
+        if self.store.kind != "sqlite":
+            environment = SHORT_LEASES | environment
+        environment[VARIABLE] = ",".join(self._plants or ())
         served = ServedNoroshi(self._data, environment, NOROSHI if self._plants is None else LAUNCHER)
         self.noroshi = self._stack.enter_context(served)
         return self
@@ -99,6 +108,7 @@ class Trial:
         """In flight: what had reached the provider in this life and has no outcome in the store. More than
         `most_in_flight` cannot be, and is not forgiven: that is a store which was not told in time."""
         self.provider.await_alone()
+        self.store.await_alone()
         taken = {entry.key.notification_id for entry in self.taken() if entry.at >= self._began}
         flying = taken & self.store.unsettled()
         in_flight = len(flying) if self._most_in_flight is None else min(len(flying), self._most_in_flight)
@@ -173,7 +183,7 @@ class Trial:
     def enqueue(self, key: str, people: Sequence[str], *channels: str, template_id: str = TEMPLATE) -> str:
         """A caller's own transaction, whoever lives or not; the request's id."""
         body = {"user_ids": list(people), "template_id": template_id, "channels": list(channels), "data": {"n": key}}
-        with ForeignCaller(self.store.path) as caller:
+        with ForeignCaller(self.store.place) as caller:
             request_id = caller.enqueue(**body, idempotency_key=key)
             caller.commit()
         self._enqueued[key] = body

@@ -1,13 +1,13 @@
-"""The whole way in virtual time, for hours that a test does not have: real flow, real SQLite in memory, providers that
-are told how to behave, and crashes at chosen moments."""
+"""The whole way in virtual time, for hours that a test does not have: real flow, a real store, providers that are told
+how to behave, and crashes at chosen moments."""
 
+import contextlib
 import random
 from collections import Counter
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Awaitable, Callable, Iterator, Sequence
 from datetime import timedelta
-from itertools import count
+from unittest.mock import patch
 
-import apsw
 from msgspec.structs import replace
 
 from noroshi.domain.categories import Categories
@@ -17,29 +17,36 @@ from noroshi.domain.instants import Instant, plus
 from noroshi.domain.outcomes import Outcome, Unknown
 from noroshi.domain.records import KeyScope
 from noroshi.domain.requests import Caller, NotificationRequest
+from noroshi.flow.accept import intake
+from noroshi.flow.dispatch import sweeper
 from noroshi.flow.dispatch.settings import DispatchSettings
 from noroshi.flow.way import Way, WayParts
 from noroshi.machine.rendering.inline import InlineRenderer
 from noroshi.machine.sealing import AesSealer
+from noroshi.storage.postgres.store import PostgresStore
 from noroshi.storage.sqlite.connection import open_connection
-from noroshi.storage.sqlite.store import SqliteStore, open_inline_store
+from noroshi.storage.sqlite.store import open_inline_store
+from noroshi.storage.store import Store
+from tests.faults.machinery.kept_store import KeptStore, StoreDatabase, StoreFile
 from tests.faults.machinery.load import Heard, Posted
 from tests.faults.machinery.reckoning import Asked, Crash, Reckoning, reckon
 from tests.faults.machinery.sim_loop import CrashError
 from tests.faults.machinery.sim_machine import SimMachine
 from tests.faults.sweep.seeded import TEMPLATE, expected_hash, fill
-from tests.faults.sweep.store_file import read_ended
 from tests.faults.sweep.trial import notifications_of
 from tests.stand_ins.ledger_provider.channel import outcome_of
 from tests.stand_ins.ledger_provider.ledger import SeenRequest, TakenMessage
 from tests.stand_ins.ledger_provider.server import UNAVAILABLE
 from tests.stand_ins.ledger_provider.wire import Answer, Conduct, content_hash, wait_of
+from tests.stores import hasty
 
 ANSWERS_AFTER = timedelta(milliseconds=20)
 CALLER = Caller(DEFAULT_TENANT, "virtual", "virtual", frozenset(KeyScope))
 
 _KEY = bytes(32)
-_numbers = count()
+
+_SELDOM = timedelta(seconds=30)
+_ROUNDS = [(sweeper, "EVERY"), (intake, "_POLL")]
 
 Script = Callable[["VirtualNoroshi"], Awaitable[None]]
 
@@ -127,12 +134,18 @@ class VirtualNoroshi:
     """Through any number of lives on one store. `way` and `store` are those of the life that is being lived."""
 
     way: Way
-    store: SqliteStore
+    store: Store
 
     def __init__(
-        self, seed: int, *providers: VirtualProvider, people: int, categories: Categories | None = None
+        self,
+        seed: int,
+        kept: KeptStore,
+        *providers: VirtualProvider,
+        people: int,
+        categories: Categories | None = None,
     ) -> None:
-        self.machine = SimMachine(seed)
+        self.kept = kept
+        self.machine = SimMachine(seed, is_wired=isinstance(kept, StoreDatabase))
         self.clock = self.machine.clock
         self.meter = Tally(self.machine)
         self.people = [f"person-{number}" for number in range(people)]
@@ -140,15 +153,13 @@ class VirtualNoroshi:
         self.crashes: list[Crash] = []
         self._providers = providers
         self._categories = categories or Categories()
-        self._path = f"file:/virtual-{next(_numbers)}?vfs=memdb"
-        self._keeper = open_connection(self._path)
         for provider in providers:
             provider.place_on(self.machine)
         self.live(_fill)
 
     def live(self, script: Script) -> None:
         """One life, from start to a clean stop, or to the crash in its script."""
-        with self.machine.life() as life:
+        with self.machine.life() as life, self._fewer_rounds():
             try:
                 life.loop.run_until_complete(self._live(script))
             except CrashError as end:
@@ -183,21 +194,39 @@ class VirtualNoroshi:
             for key, posted in self.posted.items()
             for one, user_id, channel in notifications_of(posted)
         ]
-        return reckon(asked, read_ended(self._keeper), self.taken(), self.crashes, is_control=is_control)
+        return reckon(asked, self.kept.ended(), self.taken(), self.crashes, is_control=is_control)
 
-    def rows(self, question: str) -> list[tuple[object, ...]]:
-        return self._keeper.execute(question).fetchall()
+    @contextlib.contextmanager
+    def _fewer_rounds(self) -> Iterator[None]:
+        """An hour of rounds in each second would take a server minutes. Nothing here waits for them."""
+        with contextlib.ExitStack() as changes:
+            for module, name in () if isinstance(self.kept, StoreFile) else _ROUNDS:
+                changes.enter_context(patch.object(module, name, _SELDOM))
+            yield
 
-    async def _live(self, script: Script) -> None:
-        connection: apsw.Connection = open_connection(self._path)
-        machine = self.machine
-        self.store = store = open_inline_store(
-            connection,
-            sealer=AesSealer({1: _KEY}, _KEY),
+    def _open_store(self) -> Store:
+        sealer, machine = AesSealer({1: _KEY}, _KEY), self.machine
+        if isinstance(self.kept, StoreDatabase):
+            return PostgresStore(
+                hasty(self.kept.place),
+                sealer=sealer,
+                meter=self.meter,
+                crash_points=machine.crash_points,
+                clock=machine.clock,
+                is_unsafe=True,
+            )
+        return open_inline_store(
+            open_connection(self.kept.place, synchronous="OFF"),
+            sealer=sealer,
             clock=machine.clock,
             meter=self.meter,
             crash_points=machine.crash_points,
         )
+
+    async def _live(self, script: Script) -> None:
+        machine = self.machine
+        self.store = store = self._open_store()
+        await store.start()
         self.way = Way(
             WayParts(
                 clock=machine.clock,
@@ -218,7 +247,7 @@ class VirtualNoroshi:
                 served={name: one.account for one in self._providers for name in one.channels},
                 categories=self._categories,
                 default_locale="en",
-                dispatch=DispatchSettings(),
+                dispatch=DispatchSettings(look_every=sweeper.EVERY, pauses_every=2 * sweeper.EVERY),
                 max_waiting=10_000,
                 max_unfinished=5_000_000,
             )
@@ -226,6 +255,7 @@ class VirtualNoroshi:
         await self.way.start()
         await script(self)
         await self.way.stop()
+        await store.stop()
 
 
 async def _fill(noroshi: VirtualNoroshi) -> None:

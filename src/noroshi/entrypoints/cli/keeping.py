@@ -150,6 +150,7 @@ def _review(data: Path | None, json: bool) -> None:
     table = Table("unfinished in the backup", "deliveries", "held", "undecided batches", "sent since?", box=None)
     for name, row, guess in (
         ("being sent when it was taken", (doubts.claimed, "", ""), "nobody knows"),
+        ("enqueued, not yet taken", ("", "", f"{doubts.requests} requests"), "almost certainly"),
         ("due by then", doubts.due_by_backup, "almost certainly"),
         ("due until the restore", doubts.due_by_restore, "if the old system still ran"),
         ("due later", doubts.due_later, "no"),
@@ -158,8 +159,9 @@ def _review(data: Path | None, json: bool) -> None:
     typer.echo(f"backup of {iso(found.restored.taken_at)}, restored {iso(found.restored.restored_at)}")
     Console(width=_WIDTH).print(table)
     typer.echo(
-        "`--resume` sends them all. `--resume --discard-due` withdraws the first two rows; with `--due-before TIME`,\n"
-        "the time the old system stopped, also what was due until then. Give providers' own reports a look first."
+        "`--resume` sends them all. `--resume --discard-due` withdraws the first three rows; with\n"
+        "`--due-before TIME`, the time the old system stopped, also what was due until then.\n"
+        "Give providers' own reports a look first."
     )
     if not found.is_paused:
         typer.echo("The pause was removed: they are being sent.")

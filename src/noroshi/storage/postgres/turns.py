@@ -150,11 +150,11 @@ class PostgresTurns:
             await turn.begin()
             result = await work(turn)
             self._crash_points.reach(f"commit.{name}.before")
-        except BaseException:
+            await connection.execute("COMMIT")
+        except BaseException:  # also whoever is cancelled hands back a connection without a transaction
             if not connection.is_closed():
                 await connection.execute("ROLLBACK")
             raise
-        await connection.execute("COMMIT")
         self._crash_points.reach(f"commit.{name}.after")
         self._meter.observe("store_commit_seconds", perf_counter() - started)
         return result
@@ -180,8 +180,8 @@ class PostgresReadings:
     async def read(self, question: Callable[[Statements], Coroutine[Any, Any, T]]) -> T:
         try:
             async with self._pool.borrow() as connection:
-                await connection.execute("BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY")
                 try:
+                    await connection.execute("BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY")
                     return await question(PostgresStatements(connection, self._clock))
                 finally:
                     if not connection.is_closed():

@@ -15,6 +15,25 @@ DELETE FROM marks WHERE tenant = 0 AND name = ?1;
 -- Ends the pauses that somebody has set.
 DELETE FROM pauses WHERE created_by = ?1;
 
+-- name: set_requests_aside
+-- Requests that waited when a backup was taken wait for a person: they may have been taken and sent since.
+UPDATE requests SET state = 2, code = ?1, error = 'it waited when the backup was taken, and may have been sent since'
+WHERE state = 0;
+
+-- name: put_requests_back
+-- Requests that were set aside wait again.
+UPDATE requests SET state = 0, code = NULL, error = NULL
+WHERE tenant IN (SELECT tenant FROM tenants) AND state = 2 AND code = ?1;
+
+-- name: count_requests_aside
+-- How many requests were set aside.
+SELECT count(*) FROM requests WHERE tenant IN (SELECT tenant FROM tenants) AND state = 2 AND code = ?1;
+
+-- name: count_requests
+-- How many requests wait, and how many are dead.
+SELECT count(*) FILTER (WHERE state = 0), count(*) FILTER (WHERE state = 2) FROM requests
+WHERE tenant IN (SELECT tenant FROM tenants) AND state IN (0, 2);
+
 -- name: review_deliveries
 -- Deliveries accepted before a backup: claimed without an outcome, due by then, due until it was restored, due later.
 -- Parameters: first id after the backup, its time, time of the restore.
