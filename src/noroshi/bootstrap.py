@@ -3,8 +3,8 @@
 import fcntl
 import gc
 import os
-from collections.abc import AsyncIterator, Callable, Sequence
-from contextlib import asynccontextmanager
+from collections.abc import AsyncIterator, Callable, Iterator, Sequence
+from contextlib import asynccontextmanager, contextmanager, nullcontext
 from datetime import timedelta
 from functools import partial
 from importlib import import_module
@@ -32,7 +32,7 @@ from noroshi.flow.send.catcher.channel import Catcher
 from noroshi.flow.send.parts import Parts
 from noroshi.flow.send.registry import RegistryError, Roll, call_roll
 from noroshi.flow.way import Way, WayParts
-from noroshi.keeper.process import Keeper, KeptStore, Order, fork_keeper
+from noroshi.keeper.process import Keeper, KeptStore, Order, forked_keeper
 from noroshi.machine import logs
 from noroshi.machine.ballast import LOOK_AGAIN_AFTER, Ballast
 from noroshi.machine.clock import SystemClock
@@ -291,14 +291,16 @@ class Opening(Protocol):
     def __call__(self, *, is_dev: bool, on_broken: Callable[[], None]) -> Noroshi: ...
 
 
-def make_ready(settings: Settings) -> Opening:
+@contextmanager
+def made_ready(settings: Settings) -> Iterator[Opening]:
     """For a process that serves, called before anything is opened or started: on SQLite the store gets a process of
     its own, which is forked now."""
     # What is loaded by now stays for good: the collector need not look at it again, nor unshare it between the two.
     gc.collect()
     gc.freeze()
     gc.set_threshold(*_COLLECT_AFTER)
-    return partial(open_noroshi, settings, keeper=None if settings.is_on_postgres else fork_keeper())
+    with nullcontext() if settings.is_on_postgres else forked_keeper() as keeper:
+        yield partial(open_noroshi, settings, keeper=keeper)
 
 
 def open_noroshi(

@@ -7,7 +7,8 @@ import os
 import signal
 import socket
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, NoReturn
 
@@ -48,16 +49,26 @@ class Keeper:
     """A forked process that waits for its order."""
 
     def __init__(self, pid: int, ours: socket.socket) -> None:
-        self.pid = pid
         self.socket = ours
+        self._pid = pid
+        self._code: int | None = None
 
     def end(self) -> int:
-        """Waits for its end, which has come when its line is closed; the exit code, or minus the signal."""
-        _, status = os.waitpid(self.pid, 0)
-        return os.waitstatus_to_exitcode(status)
+        """Waits for its end, which comes when its line is closed; the exit code, or minus the signal."""
+        if self._code is None:
+            _, status = os.waitpid(self._pid, 0)
+            self._code = os.waitstatus_to_exitcode(status)
+        return self._code
+
+    def kill(self) -> None:
+        """Of no effect on one that has ended: a store that was stopped is closed by now."""
+        if self._code is None:
+            os.kill(self._pid, signal.SIGKILL)
+            self.end()
 
 
-def fork_keeper() -> Keeper:
+@contextmanager
+def forked_keeper() -> Iterator[Keeper]:
     """Forks before there is any thread, loop or open file to be inherited: the child shares all code that is loaded,
     and begins nothing before it is told to."""
     parent = os.getpid()
@@ -69,7 +80,12 @@ def fork_keeper() -> Keeper:
         ours.close()
         _live(theirs, parent)
     theirs.close()
-    return Keeper(pid, ours)
+    keeper = Keeper(pid, ours)
+    try:
+        yield keeper
+    finally:
+        ours.close()
+        keeper.kill()
 
 
 def _live(line: socket.socket, parent: int) -> NoReturn:

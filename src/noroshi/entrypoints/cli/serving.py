@@ -16,7 +16,7 @@ import uvicorn
 import uvloop
 
 from noroshi import __version__
-from noroshi.bootstrap import Noroshi, Opening, make_ready, needs_postgres, set_up_logs
+from noroshi.bootstrap import Noroshi, Opening, made_ready, needs_postgres, set_up_logs
 from noroshi.entrypoints.api.app import build_app
 from noroshi.entrypoints.api.connections import Connection
 from noroshi.entrypoints.cli.demonstration import print_demonstration, seed_demonstration
@@ -60,8 +60,7 @@ def serve(settings: Settings, *, is_dev: bool, processes: int = 1, metrics_port:
         raise SettingsError(needs_postgres("--workers above 1"))
     set_up_logs(settings.log_level, settings.log_format)
     _allow_many_connections()
-    open_noroshi = make_ready(settings)
-    with taken_port(settings.host, settings.port) as listener:
+    with made_ready(settings) as open_noroshi, taken_port(settings.host, settings.port) as listener:
 
         def serve_alone(seat: Seat | None = None) -> int:
             with asyncio.Runner(loop_factory=uvloop.new_event_loop) as runner:
