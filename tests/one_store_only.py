@@ -20,7 +20,7 @@ ONE_STORE_ONLY = {
     "tests/faults/test_busy_and_full.py": _OF_A_FILE,
     "tests/faults/test_churn.py": "dead rows and vacuum are PostgreSQL's way; SQLite writes over them",
     "tests/faults/test_enqueue.py": "drivers of PostgreSQL, and transactions that overlap: a file has one writer",
-    "tests/faults/test_keeper.py": "only a file has a keeper; PostgreSQL is a process of its own",
+    "tests/faults/test_keeper.py": "only a file has a keeper",
     "tests/faults/test_l1_simulation.py": "one thread and virtual time, to which no server keeps",
     f"{_L2}::test_a_new_commit_a_new_point_and_a_new_send_are_noticed": _OF_THE_SOURCE,
     f"{_L2}::test_a_point_whose_name_cannot_be_read_is_refused": _OF_THE_SOURCE,

@@ -228,6 +228,7 @@ async def test_a_steady_stream_of_new_requests_does_not_starve_a_waiting_one(gro
     await ground.keep(waiting, room=20)
     before = 20
     for number in range(20):
+        ground.clock.move(timedelta(milliseconds=1))
         turn = await ground.keep(ground.batch(*(f"stranger-{number}-{n}" for n in range(40))), room=20)
         accepted = turn.progress[waiting.head.batch_id].accepted
         assert accepted > before

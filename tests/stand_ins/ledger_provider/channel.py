@@ -63,7 +63,7 @@ class LedgerChannel:
     def validate_target(self, address: str) -> str | None:
         return None if address else "the address is empty"
 
-    def close(self) -> None:
+    async def close(self) -> None:
         while self._idle:
             self._idle.pop().writer.close()
 
