@@ -52,7 +52,7 @@ def send(provider: LedgerProvider, *calls: Sequence[Attempt]) -> list[Sequence[O
         try:
             return [await channel.send(attempts) for attempts in calls]
         finally:
-            channel.close()
+            await channel.close()
 
     return asyncio.run(send_all())
 
@@ -73,7 +73,7 @@ def test_many_callers_at_once_are_all_answered_from_one_ledger(provider: LedgerP
         calls = [channel.send([attempt(10 * call + one) for one in range(10)]) for call in range(40)]
         outcomes = [outcome for answered in await asyncio.gather(*calls) for outcome in answered]
         assert len({outcome.message_id for outcome in outcomes if isinstance(outcome, Sent)}) == 400
-        channel.close()
+        await channel.close()
 
     asyncio.run(send_all())
     assert len(copies(provider.taken())) == 400
@@ -138,7 +138,7 @@ def test_a_hanging_provider_takes_nothing_and_the_cancelled_call_leaves_no_conne
         try:
             return await channel.send([attempt(1)])
         finally:
-            channel.close()
+            await channel.close()
 
     assert isinstance(asyncio.run(give_up())[0], Sent)
     assert [entry.key for entry in provider.taken()] == [attempt(1).key]
