@@ -7,6 +7,8 @@ KINDS = ("sqlite", "postgres")
 
 _OF_A_FILE = "the fault is one of a file: what SQLite writes, syncs and locks"
 
+_OF_SEVERAL = "several processes, where a file is served by one alone"
+
 _OF_THE_SOURCE = "it reads the source: no store takes part"
 
 _L2 = "tests/faults/test_l2_crash_points.py"
@@ -20,6 +22,10 @@ ONE_STORE_ONLY = {
     "tests/faults/test_busy_and_full.py": _OF_A_FILE,
     "tests/faults/test_churn.py": "dead rows and vacuum are PostgreSQL's way; SQLite writes over them",
     "tests/faults/test_enqueue.py": "drivers of PostgreSQL, and transactions that overlap: a file has one writer",
+    "tests/faults/test_f10_out_of_touch.py": _OF_SEVERAL,
+    "tests/faults/test_f1_fleet_kills.py": _OF_SEVERAL,
+    "tests/faults/test_f22_rolling_restarts.py": _OF_SEVERAL,
+    "tests/faults/test_f6_server_restarts.py": "a file has no server that dies without its process",
     "tests/faults/test_keeper.py": "only a file has a keeper",
     "tests/faults/test_l1_simulation.py": "one thread and virtual time, to which no server keeps",
     f"{_L2}::test_a_new_commit_a_new_point_and_a_new_send_are_noticed": _OF_THE_SOURCE,
@@ -29,7 +35,7 @@ ONE_STORE_ONLY = {
     "tests/faults/test_l4_power_cuts.py": _OF_A_FILE,
     "tests/faults/test_l5_io_errors.py": _OF_A_FILE,
     "tests/faults/test_move.py": "a move goes from the one store to the other",
-    "tests/faults/test_several_processes.py": "several processes, where a file is served by one alone",
+    "tests/faults/test_several_processes.py": _OF_SEVERAL,
     "tests/faults/test_templates_cannot_hurt.py": "rendering alone; no store takes part",
     "tests/stories/test_real_parts.py::test_a_folder_is_served_by_one_process_only": "the lock is that of a file",
 }

@@ -220,3 +220,20 @@ class StoreDatabases:
     def opened(self, data: Path, prepare: Prepare = make_schema) -> Iterator[KeptStore]:
         with self._databases.fresh(prepare) as url:
             yield StoreDatabase(url)
+
+
+class OwnDatabase:
+    """The database of a server that is to suffer: the only one, made at its first opening."""
+
+    kind = StoreDatabase.kind
+
+    def __init__(self, url: str) -> None:
+        self._url = url
+        self._is_made = False
+
+    @contextlib.contextmanager
+    def opened(self, data: Path, prepare: Prepare = make_schema) -> Iterator[KeptStore]:
+        if not self._is_made:
+            prepare(self._url)
+            self._is_made = True
+        yield StoreDatabase(self._url)

@@ -95,16 +95,16 @@ async def kill_under_load(trial: Trial, plan: Plan, seconds: float = 600) -> lis
     """All requests are answered and everything is drained when this returns."""
     chance = random.Random(plan.seed)
     trial.provider.behave(Conduct(delay=plan.delay))
-    portions = _portions(_bodies(trial.seeded.people, plan.messages), plan.kills * 2)
-    callers = _Callers(trial, seconds)
+    parts = portions(bodies(trial.seeded.people, plan.messages), plan.kills * 2)
+    callers = Callers(trial, seconds)
     scenes: list[_Scene] = []
     for _ in range(plan.kills):
         await asyncio.to_thread(trial.start)
         ready_at = time.monotonic()
-        callers.begin(next(portions))
+        callers.begin(next(parts))
         lead = chance.uniform(*_LEAD)
         await asyncio.sleep(max(chance.uniform(*plan.lifetime) - lead, 0))
-        stream = callers.begin(next(portions))
+        stream = callers.begin(next(parts))
         await asyncio.sleep(lead)
         waiting, answered = callers.waiting(), sum(posted.batch_id is not None for posted in stream.values())
         kill = Kill(now(), time.monotonic() - ready_at, answered)
@@ -119,7 +119,7 @@ async def kill_under_load(trial: Trial, plan: Plan, seconds: float = 600) -> lis
     return [_told(scene) for scene in scenes]
 
 
-class _Callers:
+class Callers:
     """Every load that was begun; each goes on until all its requests are answered."""
 
     def __init__(self, trial: Trial, seconds: float) -> None:
@@ -163,7 +163,7 @@ def render_kills(kills: list[Kill], run: Reckoning, blamed: Counter[int]) -> str
     return "\n".join(lines)
 
 
-def _bodies(people: list[str], messages: int) -> Iterator[tuple[str, dict[str, Any]]]:
+def bodies(people: list[str], messages: int) -> Iterator[tuple[str, dict[str, Any]]]:
     for number in range(messages // _RECIPIENTS):
         channel, more = _KINDS[number % len(_KINDS)]
         first = number * _RECIPIENTS
@@ -179,8 +179,8 @@ def _bodies(people: list[str], messages: int) -> Iterator[tuple[str, dict[str, A
         )
 
 
-def _portions(bodies: Iterator[tuple[str, dict[str, Any]]], count: int) -> Iterator[dict[str, dict[str, Any]]]:
+def portions(requests: Iterator[tuple[str, dict[str, Any]]], count: int) -> Iterator[dict[str, dict[str, Any]]]:
     """All of them, in `count` parts that differ by one at most."""
-    everything = list(bodies)
+    everything = list(requests)
     for number in range(count):
         yield dict(everything[number * len(everything) // count : (number + 1) * len(everything) // count])

@@ -4,6 +4,7 @@ SWEEP_PLANTS names the plants, separated by commas; the command line is the prod
 """
 
 import asyncio
+import math
 import os
 from collections.abc import Sequence
 from datetime import timedelta
@@ -28,6 +29,7 @@ from noroshi.machine.clock import SystemClock
 from noroshi.storage import accounts
 from noroshi.storage.accounts import StoredAccounts
 from noroshi.storage.postgres.store import PostgresStore
+from noroshi.storage.queue import StoredQueue
 
 VARIABLE = "SWEEP_PLANTS"
 
@@ -105,6 +107,27 @@ def lives_long_ago() -> None:
     PostgresStore.__init__ = in_that_time  # type: ignore[method-assign, assignment]
 
 
+def thinks_it_is_alone() -> None:
+    """A bug: whoever starts takes every lease for that of a dead process (W9)."""
+    begin = StoredQueue.__init__
+
+    def begin_alone(self: StoredQueue, *parts: Any, is_alone: bool) -> None:
+        begin(self, *parts, is_alone=True)
+
+    StoredQueue.__init__ = begin_alone  # type: ignore[method-assign, assignment]
+
+
+def ignores_leases() -> None:
+    """A bug: what was claimed is sent, however long ago that was (F10)."""
+    begin = Flight.count_from
+
+    def begin_for_ever(self: Flight, asked_at: float) -> None:
+        begin(self, asked_at)
+        self.deadline = math.inf
+
+    Flight.count_from = begin_for_ever  # type: ignore[method-assign]
+
+
 def has_a_short_breaker() -> None:
     """No bug: an open breaker is on trial after two seconds instead of sixty."""
     for module in (breaker, gates, accounts):
@@ -113,7 +136,16 @@ def has_a_short_breaker() -> None:
 
 PLANTS = {
     plant.__name__: plant
-    for plant in (answers_first, settles_first, settles_late, forgets_rests, lives_long_ago, has_a_short_breaker)
+    for plant in (
+        answers_first,
+        settles_first,
+        settles_late,
+        forgets_rests,
+        lives_long_ago,
+        thinks_it_is_alone,
+        ignores_leases,
+        has_a_short_breaker,
+    )
 }
 
 

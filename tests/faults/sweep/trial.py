@@ -5,10 +5,11 @@ import sys
 import time
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Set as AbstractSet
 from contextlib import ExitStack
 from pathlib import Path
 from types import TracebackType
-from typing import Any, Self
+from typing import Any, Self, TypeVar
 
 import msgspec
 from msgspec import Struct
@@ -36,6 +37,8 @@ _LOOK_EVERY = 0.02
 _ANSWER_WITHIN = 20
 _ACCEPTED = 202
 
+P = TypeVar("P", bound=ServedNoroshi)
+
 
 class DiedError(Exception):
     """Whoever was being driven is dead, or dying."""
@@ -49,8 +52,8 @@ class Reply(Struct, frozen=True):
 class Trial:
     """`posted` holds every idempotency key with what was heard of it; `crashes` what was in flight at each.
 
-    `plants` are the launcher's; None is the product's own command. What the product is asked to do raises DiedError
-    when it turns out to be dead."""
+    `plants` are the launcher's; None is the product's own command. `words` are said to `serve`. What the product is
+    asked to do raises DiedError when it turns out to be dead."""
 
     store: KeptStore
 
@@ -62,17 +65,19 @@ class Trial:
         plants: Sequence[str] | None = None,
         environment: Mapping[str, str] | None = None,
         most_in_flight: int | None = None,
+        words: Sequence[str] = (),
     ) -> None:
+        self._words = words
         self.seeded = seeded
         self.posted: dict[str, Posted] = {}
         self.crashes: list[Crash] = []
         self._enqueued: dict[str, dict[str, Any]] = {}
-        self._flying: list[set[NotificationId]] = []
+        self._flying: list[AbstractSet[NotificationId]] = []
         self.command_environment: dict[str, str] = {}
         self.provider = LedgerProvider(folder / "ledger")
         self._data = folder / "data"
         self._plants = plants
-        self._environment = environment or {}
+        self._environment = dict(environment or {})
         self._most_in_flight = most_in_flight
         self._people = frozenset(seeded.people)
         self._began = self._counted_from = Instant(0)
@@ -85,9 +90,16 @@ class Trial:
         if self.store.kind != "sqlite":
             environment = SHORT_LEASES | environment
         environment[VARIABLE] = ",".join(self._plants or ())
-        served = ServedNoroshi(self._data, environment, NOROSHI if self._plants is None else LAUNCHER)
-        self.noroshi = self._stack.enter_context(served)
+        self._environment = environment
+        self.noroshi = self._process(ServedNoroshi, self._words)
         return self
+
+    def _process(self, kind: type[P], words: Sequence[str] = (), **environment: str) -> P:
+        """One that is yet to be started."""
+        command = NOROSHI if self._plants is None else LAUNCHER
+        process = kind(self._data, {**self._environment, **environment}, command, words=words)
+        self._stack.enter_context(process)
+        return process
 
     def __exit__(
         self, kind: type[BaseException] | None, raised: BaseException | None, trace: TracebackType | None

@@ -1,7 +1,8 @@
 """The Channel port over the ledger provider's socket: attempts in, what the provider answered out.
 
 The product loads it by NOROSHI_CHANNELS="tests.stand_ins.ledger_provider.channel:factory"; LEDGER_PROVIDER_PORT says
-where the provider listens, LEDGER_PROVIDER_MAX_BATCH and LEDGER_PROVIDER_TIMEOUT (seconds) may be set.
+where the provider listens; LEDGER_PROVIDER_MAX_BATCH, LEDGER_PROVIDER_TIMEOUT (seconds), LEDGER_PROVIDER_PER_SECOND
+and LEDGER_PROVIDER_SENDER (what the ledger calls this life) may be set.
 """
 
 import asyncio
@@ -34,11 +35,19 @@ class LedgerChannel:
 
     account = "ledger"
     channels = frozenset({"email", "sms"})
-    per_second = None
 
-    def __init__(self, port: int, max_batch: int = 100, attempt_timeout: timedelta = timedelta(seconds=10)) -> None:
+    def __init__(
+        self,
+        port: int,
+        max_batch: int = 100,
+        attempt_timeout: timedelta = timedelta(seconds=10),
+        per_second: int | None = None,
+        sender: str = "",
+    ) -> None:
         self.max_batch = max_batch
         self.attempt_timeout = attempt_timeout
+        self.per_second = per_second
+        self._sender = sender
         self._port = port
         self._idle: list[Connection] = []
 
@@ -48,7 +57,7 @@ class LedgerChannel:
         except OSError as error:
             return [Retry("PROVIDER_ERROR", f"no connection: {error}")] * len(attempts)
         try:
-            connection.writer.write(frame(Send([_message(attempt) for attempt in attempts])))
+            connection.writer.write(frame(Send([_message(attempt, self._sender) for attempt in attempts])))
             await connection.writer.drain()
             reply = await read_frame(connection.reader, Reply)
         except (OSError, asyncio.IncompleteReadError):
@@ -98,13 +107,14 @@ def outcome_of(answer: Answer, date: Instant) -> Outcome:
             return Rejected("REJECTED", str(status))
 
 
-def _message(attempt: Attempt) -> Message:
+def _message(attempt: Attempt, sender: str) -> Message:
     return Message(
         attempt.key,
         attempt.recipient.user_id,
         attempt.lane.channel,
         content_hash(attempt.content),
         attempt.number,
+        sender,
     )
 
 
@@ -113,4 +123,6 @@ def factory(_parts: object) -> LedgerChannel:
         port=int(os.environ["LEDGER_PROVIDER_PORT"]),
         max_batch=int(os.environ.get("LEDGER_PROVIDER_MAX_BATCH", "100")),
         attempt_timeout=timedelta(seconds=float(os.environ.get("LEDGER_PROVIDER_TIMEOUT", "10"))),
+        per_second=int(os.environ.get("LEDGER_PROVIDER_PER_SECOND", "0")) or None,
+        sender=os.environ.get("LEDGER_PROVIDER_SENDER", ""),
     )

@@ -24,6 +24,7 @@ class TakenMessage(Struct, frozen=True):
     channel: str
     content_hash: str
     number: int
+    sender: str = ""
 
 
 class SeenRequest(Struct, frozen=True):

@@ -176,7 +176,9 @@ class Provider:
 
 
 def _entry(message: Message, at: Instant) -> TakenMessage:
-    return TakenMessage(at, message.key, message.user_id, message.channel, message.content_hash, message.number)
+    return TakenMessage(
+        at, message.key, message.user_id, message.channel, message.content_hash, message.number, message.sender
+    )
 
 
 def _message_id(message: Message) -> str:

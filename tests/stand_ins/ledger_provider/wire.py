@@ -19,13 +19,15 @@ T = TypeVar("T")
 
 
 class Message(Struct, frozen=True, array_like=True):
-    """One message as the provider gets it; the address stays out of the ledger."""
+    """One message as the provider gets it; the address stays out of the ledger. `sender` is the life that sends it,
+    where a test tells several apart."""
 
     key: DeliveryKey
     user_id: str
     channel: str
     content_hash: str
     number: int
+    sender: str = ""
 
 
 class Conduct(Struct, frozen=True):

@@ -1,0 +1,115 @@
+"""F1: kill -9 of any process of several on one PostgreSQL, at any moment, each restarted at once."""
+
+import asyncio
+import os
+import random
+from collections import Counter
+from collections.abc import Sequence
+from datetime import timedelta
+from pathlib import Path
+
+import pytest
+from msgspec import Struct
+
+from tests.faults.machinery.kept_store import StoreDatabases
+from tests.faults.machinery.reckoning import Reckoning, render, render_crashes, render_problems
+from tests.faults.machinery.report import publish
+from tests.faults.sweep.fleet import Fleet, killed_again_and_again
+from tests.faults.sweep.kills import Callers, Plan, bodies, portions
+from tests.faults.sweep.launcher import VARIABLE
+from tests.faults.sweep.seeded import seed
+from tests.services.databases import Databases
+from tests.stand_ins.ledger_provider.wire import Conduct
+
+pytestmark = pytest.mark.xdist_group("processes")
+
+IS_FULL = os.environ.get("NOROSHI_TEST_FULL") == "1"
+DELAY = timedelta(milliseconds=150)
+PLAN = Plan(
+    kills=300 if IS_FULL else 30, messages=15_000 if IS_FULL else 1_500, lifetime=(0.05, 2.0), max_batch=3, delay=DELAY
+)
+FORGETFUL = Plan(kills=6, messages=240, lifetime=(0.1, 0.4), max_batch=3, delay=DELAY)
+ALONE = Plan(kills=6, messages=600, lifetime=(0.3, 0.8), max_batch=3, delay=timedelta(milliseconds=500))
+
+
+class Run(Struct, frozen=True):
+    """`unexplained`: copies of what no killed process had in flight; `contradictory`: keys that were answered twice."""
+
+    plan: Plan
+    reckoning: Reckoning
+    blamed: Counter[int]
+    contradictory: list[str]
+
+    @property
+    def unexplained(self) -> int:
+        return self.blamed[-1]
+
+
+def run(plan: Plan, folder: Path, databases: Databases, plants: Sequence[str] | None = None) -> Run:
+    seeded = seed(folder / "seeded", plan.people, StoreDatabases(databases))
+    with Fleet(
+        folder, seeded, plants=plants, environment=plan.environment, most_in_flight=plan.most_in_flight
+    ) as fleet:
+        asyncio.run(_kill_under_load(fleet, plan))
+        assert set(fleet.stop_all()) == {0}
+        contradictory = [key for key, posted in fleet.posted.items() if posted.is_contradictory]
+        reckoning = fleet.reckon(is_control=plants is not None)
+        return Run(plan, reckoning, fleet.blamed(), contradictory)
+
+
+async def _kill_under_load(fleet: Fleet, plan: Plan) -> None:
+    """Every member dies as often; the load goes on meanwhile, and is answered and drained at the end."""
+    chance = random.Random(plan.seed)
+    fleet.provider.behave(Conduct(delay=plan.delay))
+    callers = Callers(fleet, 600)
+    lives = plan.kills // len(fleet.members)
+    killing = [
+        asyncio.create_task(
+            killed_again_and_again(
+                fleet, member, [chance.uniform(*plan.lifetime) for _ in range(lives)], {VARIABLE: ""}
+            )
+        )
+        for member in fleet.members
+    ]
+    for portion in portions(bodies(fleet.seeded.people, plan.messages), plan.kills * 4):
+        callers.begin(portion)
+        await asyncio.wait(killing, timeout=plan.lifetime[1] / 8)
+    await asyncio.gather(*killing)
+    fleet.provider.behave(Conduct())
+    await callers.end()
+    await asyncio.to_thread(fleet.drain, 120)
+
+
+def test_kills_of_any_process_lose_nothing_and_double_no_more_than_it_had_in_flight(
+    tmp_path: Path, postgres_databases: Databases
+) -> None:  # F1, I1-I5
+    found = run(PLAN, tmp_path / "product", postgres_databases)
+    controls = {
+        "202 half a second before the commit": run(
+            FORGETFUL, tmp_path / "forgetful", postgres_databases, ["answers_first"]
+        ),
+        "whoever starts takes every lease for void": run(
+            ALONE, tmp_path / "alone", postgres_databases, ["thinks_it_is_alone"]
+        ),
+    }
+    _publish(found, controls)
+    assert found.reckoning.is_sound, render_problems(found.reckoning)
+    assert found.unexplained == 0, "something was sent again that no killed process had in flight"
+    assert found.contradictory == []
+    assert sum(found.reckoning.words.values()) == PLAN.messages
+    assert sum(crash.in_flight > 0 for crash in found.reckoning.crashes) >= PLAN.kills / 2
+    forgetful, alone = controls.values()
+    assert forgetful.reckoning.is_as_expected
+    assert alone.unexplained > 0
+
+
+def _publish(found: Run, controls: dict[str, Run]) -> None:
+    crashes = found.reckoning.crashes
+    summary = (
+        f"{len(crashes)} kills of one `serve` and two `worker` under {found.plan.messages:,} messages: "
+        f"{sum(crash.in_flight > 0 for crash in crashes)} with sends in flight. Copies of what no killed process "
+        f"had in flight: {found.unexplained}; in the controls "
+        f"{', '.join(str(control.unexplained) for control in controls.values())}."
+    )
+    runs = {"noroshi": found.reckoning} | {f"control: {name}": one.reckoning for name, one in controls.items()}
+    publish("F1", "\n\n".join([summary, render(runs), render_crashes(found.reckoning)]))
