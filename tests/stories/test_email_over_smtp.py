@@ -11,6 +11,7 @@ from noroshi.entrypoints.api.app import build_app
 from noroshi.settings import read_settings
 from tests.cast import HANAKO, crowd
 from tests.stories.client import Client
+from tests.stories.conftest import OpenStore
 
 TEMPLATE = {
     "channel": "email",
@@ -21,13 +22,17 @@ TEMPLATE = {
 }
 
 
-async def test_everybody_gets_their_mail_and_the_dead_address_is_given_up(tmp_path: Path) -> None:  # N1.4, F17
+async def test_everybody_gets_their_mail_and_the_dead_address_is_given_up(
+    tmp_path: Path, store: OpenStore
+) -> None:  # N1.4, F17
     others = crowd(30)
     room = Mailroom()
     room.refuse[str(others[7].email)] = "550 5.1.1 no such user"
     async with mailroom(room) as (_, port):
         relay = {"NOROSHI_SMTP_URL": f"smtp://127.0.0.1:{port}", "NOROSHI_SMTP_FROM": "Shop <shop@noroshi.example>"}
-        noroshi = open_noroshi(read_settings(relay, {"data": str(tmp_path)}), is_dev=False, on_broken=lambda: None)
+        noroshi = open_noroshi(
+            read_settings(relay, {"data": str(tmp_path), **store()}), is_dev=False, on_broken=lambda: None
+        )
         await noroshi.start()
         client = Client(build_app(noroshi), await noroshi.mint_key("operator", list(KeyScope)))
         for person in (HANAKO, *others):
