@@ -2,16 +2,9 @@
 
 The parameter is called `store`, and its values begin with the kind: `sqlite-threads`, `postgres`."""
 
-KINDS = ("sqlite", "postgres")
-"""A test must run on each of these."""
-
 _OF_A_FILE = "the fault is one of a file: what SQLite writes, syncs and locks"
 
 _OF_SEVERAL = "several processes, where a file is served by one alone"
-
-_OF_THE_SOURCE = "it reads the source: no store takes part"
-
-_L2 = "tests/faults/test_l2_crash_points.py"
 
 ONE_STORE_ONLY = {
     "tests/conformance/test_archives.py": "the file is the same, whichever store it was made from",
@@ -28,15 +21,11 @@ ONE_STORE_ONLY = {
     "tests/faults/test_f6_server_restarts.py": "a file has no server that dies without its process",
     "tests/faults/test_keeper.py": "only a file has a keeper",
     "tests/faults/test_l1_simulation.py": "one thread and virtual time, to which no server keeps",
-    f"{_L2}::test_a_new_commit_a_new_point_and_a_new_send_are_noticed": _OF_THE_SOURCE,
-    f"{_L2}::test_a_point_whose_name_cannot_be_read_is_refused": _OF_THE_SOURCE,
-    f"{_L2}::test_every_crash_point_has_a_row_in_the_sweep_and_every_row_a_point": _OF_THE_SOURCE,
-    f"{_L2}::test_no_commit_and_no_send_is_without_a_crash_point_before_and_after_it": _OF_THE_SOURCE,
     "tests/faults/test_l4_power_cuts.py": _OF_A_FILE,
     "tests/faults/test_l5_io_errors.py": _OF_A_FILE,
     "tests/faults/test_move.py": "a move goes from the one store to the other",
     "tests/faults/test_several_processes.py": _OF_SEVERAL,
     "tests/faults/test_templates_cannot_hurt.py": "rendering alone; no store takes part",
-    "tests/stories/test_real_parts.py::test_a_folder_is_served_by_one_process_only": "the lock is that of a file",
+    "tests/stories/test_real_parts.py::test_a_folder_is_served_by_one_process_only": "a database is served by many",
 }
 """A file, or `file::test`, and why."""

@@ -5,7 +5,8 @@ import subprocess
 import sys
 
 from tests.architecture.tree import ROOT
-from tests.one_store_only import KINDS, ONE_STORE_ONLY
+from tests.one_store_only import ONE_STORE_ONLY
+from tests.stores import KINDS
 
 SUITES = ("tests/conformance", "tests/stories", "tests/faults")
 

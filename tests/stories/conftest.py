@@ -15,6 +15,7 @@ from noroshi.flow import way
 from noroshi.flow.accept import enqueued, intake
 from noroshi.flow.dispatch import sweeper
 from noroshi.flow.dispatch.settings import DispatchSettings
+from noroshi.storage.postgres import announcing
 from tests.stores import KINDS, MONDAY
 from tests.stories.world import World
 
@@ -31,6 +32,7 @@ def take_rounds_away(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(intake, "_POLL", NEVER)
     monkeypatch.setattr(enqueued, "EVERY", NEVER)
     monkeypatch.setattr(way, "_TIDY_EVERY", NEVER)
+    monkeypatch.setattr(announcing, "_HEARTBEAT_SECONDS", NEVER.total_seconds())
 
 
 @pytest.fixture

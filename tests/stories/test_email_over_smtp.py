@@ -30,8 +30,9 @@ async def test_everybody_gets_their_mail_and_the_dead_address_is_given_up(
     room.refuse[str(others[7].email)] = "550 5.1.1 no such user"
     async with mailroom(room) as (_, port):
         relay = {"NOROSHI_SMTP_URL": f"smtp://127.0.0.1:{port}", "NOROSHI_SMTP_FROM": "Shop <shop@noroshi.example>"}
-        settings = read_settings(relay, {"data": str(tmp_path), **store()})
-        noroshi = open_noroshi(settings, is_dev=False, on_broken=lambda: None)
+        noroshi = open_noroshi(
+            read_settings(relay, {"data": str(tmp_path), **store()}), is_dev=False, on_broken=lambda: None
+        )
         await noroshi.start()
         client = Client(build_app(noroshi), await noroshi.mint_key("operator", list(KeyScope)))
         for person in (HANAKO, *others):

@@ -17,12 +17,13 @@ from noroshi.domain.instants import Instant, plus
 from noroshi.domain.outcomes import Outcome, Unknown
 from noroshi.domain.records import KeyScope
 from noroshi.domain.requests import Caller, NotificationRequest
-from noroshi.flow.accept import intake
+from noroshi.flow.accept import enqueued, intake
 from noroshi.flow.dispatch import sweeper
 from noroshi.flow.dispatch.settings import DispatchSettings
 from noroshi.flow.way import Way, WayParts
 from noroshi.machine.rendering.inline import InlineRenderer
 from noroshi.machine.sealing import AesSealer
+from noroshi.storage.postgres import announcing
 from noroshi.storage.postgres.store import PostgresStore
 from noroshi.storage.sqlite.connection import open_connection
 from noroshi.storage.sqlite.store import open_inline_store
@@ -46,7 +47,12 @@ CALLER = Caller(DEFAULT_TENANT, "virtual", "virtual", frozenset(KeyScope))
 _KEY = bytes(32)
 
 _SELDOM = timedelta(seconds=30)
-_ROUNDS = [(sweeper, "EVERY"), (intake, "_POLL")]
+_ROUNDS = [
+    (sweeper, "EVERY", _SELDOM),
+    (intake, "_POLL", _SELDOM),
+    (enqueued, "EVERY", _SELDOM),
+    (announcing, "_HEARTBEAT_SECONDS", _SELDOM.total_seconds()),
+]
 
 Script = Callable[["VirtualNoroshi"], Awaitable[None]]
 
@@ -200,8 +206,8 @@ class VirtualNoroshi:
     def _fewer_rounds(self) -> Iterator[None]:
         """An hour of rounds in each second would take a server minutes. Nothing here waits for them."""
         with contextlib.ExitStack() as changes:
-            for module, name in () if isinstance(self.kept, StoreFile) else _ROUNDS:
-                changes.enter_context(patch.object(module, name, _SELDOM))
+            for module, name, seldom in () if isinstance(self.kept, StoreFile) else _ROUNDS:
+                changes.enter_context(patch.object(module, name, seldom))
             yield
 
     def _open_store(self) -> Store:
