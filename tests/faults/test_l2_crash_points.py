@@ -35,18 +35,20 @@ def test_nothing_is_lost_or_wrongly_doubled_wherever_the_process_ends(
     problems: list[str] = []
     swept: list[Swept] = []
 
+    points = POINTS[store.kind]
+
     def attempt(place: tuple[int, str]) -> None:
         number, point = place
         try:
-            found = sweep(point, POINTS[point], tmp_path / f"{point}-{number}", seeded)
+            found = sweep(point, points[point], tmp_path / f"{point}-{number}", seeded)
         except Exception as error:
             problems.append(f"{point}: {type(error).__name__}: {error}")
         else:
             swept.append(found)
-            problems.extend(_problems(found))
+            problems.extend(_problems(points[point], found))
 
     with ThreadPoolExecutor(SERVERS) as servers:
-        list(servers.map(attempt, [(number, point) for number in range(ROUNDS) for point in POINTS]))
+        list(servers.map(attempt, [(number, point) for number in range(ROUNDS) for point in points]))
     assert not problems, "\n".join(problems)
     controls = {
         "SENT committed before the send": _control("send.ledger.before", "settles_first", tmp_path, seeded),
@@ -60,12 +62,12 @@ def _control(point: str, plant: str, folder: Path, seeded: Seeded) -> Swept:
     return sweep(point, Row(SEND), folder / plant, seeded, plants=[plant])
 
 
-def _problems(swept: Swept) -> Iterator[str]:
+def _problems(row: Row, swept: Swept) -> Iterator[str]:
     edge = swept.point.rpartition(".")[2]
     if not swept.is_sound:
         copies = f"{swept.unexplained} copies unexplained, {swept.doubled_codes} of one-time codes"
         yield f"{swept.point}: {copies}\n{render_problems(swept.reckoning)}"
-    if edge in POINTS[swept.point].flying and not swept.in_flight:
+    if edge in row.flying and not swept.in_flight:
         yield f"{swept.point}: nothing was in flight, so it proves nothing"
     expected = {"commit.accept.before": [202], "commit.accept.after": [409]}.get(swept.point)
     if expected not in (None, swept.retried):
@@ -75,7 +77,7 @@ def _problems(swept: Swept) -> Iterator[str]:
 def _publish(name: str, swept: list[Swept], controls: dict[str, Swept]) -> None:
     started_in = statistics.median(one.started_in for one in swept if one.started_in)
     lines = [
-        f"{len(POINTS)} points, {len(swept)} crashes; ready again after {started_in:.2f} s (median).",
+        f"{len(swept) // ROUNDS} points, {len(swept)} crashes; ready again after {started_in:.2f} s (median).",
         "",
         "| point | workload | in flight | ok | lost | unexpected | duplicated |",
         "|---|---|" + "---:|" * 5,

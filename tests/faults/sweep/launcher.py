@@ -18,6 +18,7 @@ from noroshi.domain.instants import Instant, plus
 from noroshi.domain.outcomes import Sent
 from noroshi.domain.records import Alert
 from noroshi.entrypoints.cli.main import app
+from noroshi.flow import way
 from noroshi.flow.accept.intake import Intake
 from noroshi.flow.dispatch import breaker, gates
 from noroshi.flow.dispatch.alarms import Judged
@@ -134,6 +135,12 @@ def has_a_short_breaker() -> None:
         patch.object(module, "OPEN_FOR", _SOON_ON_TRIAL).start()
 
 
+def tidies_often() -> None:
+    """No bug: what is old is looked for every second, and a dead process's duty to do so is free after two."""
+    patch.object(way, "_TIDY_EVERY", timedelta(seconds=1)).start()
+    patch.object(way, "_TIDYING_LASTS", timedelta(seconds=2)).start()
+
+
 PLANTS = {
     plant.__name__: plant
     for plant in (
@@ -145,6 +152,7 @@ PLANTS = {
         thinks_it_is_alone,
         ignores_leases,
         has_a_short_breaker,
+        tidies_often,
     )
 }
 

@@ -1,4 +1,5 @@
-"""The sweep table: for every crash point the workload that reaches it; each row stands for `.before` and `.after`."""
+"""The sweep tables: for every crash point of a store the workload that reaches it; each row stands for `.before` and
+`.after`."""
 
 from msgspec import Struct
 
@@ -30,8 +31,8 @@ TABLE: dict[str, Row] = {
     "commit.catch": Row(w.CATCH, flying=AFTER),
     "commit.claim": Row(w.SEND),
     "commit.discard": Row(w.DISCARD),
+    "commit.discard_doubtful": Row(w.RESUME),
     "commit.end_trial": Row(w.TRY_NOBODY),
-    "commit.forget_history": Row(w.TIDY),
     "commit.forget_keys": Row(w.TIDY),
     "commit.forget_requests": Row(w.TIDY),
     "commit.move_breaker": Row(w.BREAK),
@@ -45,6 +46,7 @@ TABLE: dict[str, Row] = {
     "commit.replay": Row(w.REPLAY),
     "commit.retry_request": Row(w.ENQUEUE),
     "commit.resume": Row(w.PAUSE, nth=2),
+    "commit.resume_restored": Row(w.RESUME),
     "commit.revoke_key": Row(w.KEYS),
     "commit.rollback_template": Row(w.TEMPLATES),
     "commit.settle": Row(w.SEND, flying=BEFORE),
@@ -53,7 +55,21 @@ TABLE: dict[str, Row] = {
     "send.ledger": Row(w.SEND, flying=AFTER),
 }
 
-POINTS: dict[str, Row] = {f"{name}.{edge}": row for name, row in TABLE.items() for edge in EDGES}
+OF_ONE_STORE: dict[str, dict[str, Row]] = {
+    "sqlite": {"commit.forget_history": Row(w.TIDY)},
+    "postgres": {
+        "commit.forget_batches": Row(w.TIDY),
+        "commit.forget_letters": Row(w.TIDY),
+        "commit.forget_message_ids": Row(w.TIDY),
+        "commit.take_duty": Row(w.SEND),
+    },
+}
+"""Where the stores differ: a file forgets row by row and a database by the day, and only there are duties shared."""
 
-ONLY_AMONG_OTHERS = {f"commit.take_duty.{edge}" for edge in EDGES}
-"""Points that a process reaches only where others serve the same store."""
+POINTS: dict[str, dict[str, Row]] = {
+    kind: {f"{name}.{edge}": row for name, row in {**TABLE, **more}.items() for edge in EDGES}
+    for kind, more in OF_ONE_STORE.items()
+}
+
+UNUSED = {f"commit.{name}.{edge}" for name in ("put_mark", "remove_mark") for edge in EDGES}
+"""Marks are put and removed within larger commits; nothing but a test does it alone."""

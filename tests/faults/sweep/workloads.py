@@ -5,9 +5,13 @@ from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from datetime import timedelta
 
+import msgspec
 from msgspec import Struct, field
 
+from noroshi.care.restore import BY
 from noroshi.domain.instants import plus
+from noroshi.domain.marks import Mark, Restored
+from noroshi.domain.states import Status
 from noroshi.flow.accept.intake import ANSWER_WAIT
 from tests.faults.machinery.load import PATH
 from tests.faults.sweep.launcher import VARIABLE
@@ -265,6 +269,31 @@ def _try_nobody(trial: Trial) -> None:
     trial.drain()
 
 
+def _be_restored(trial: Trial) -> None:
+    """As a restore leaves it: paused, with ten messages of which nobody knows whether they were sent."""
+    trial.start()
+    trial.call("POST", "/api/v1/pauses", {"kind": "everything"}, expect=201)
+    trial.post("doubtful", trial.seeded.people[:10], "email")
+    trial.await_store("batches", "state = 1", 1)
+    assert trial.noroshi.stop() == 0
+    at = now()
+    trial.store.change("UPDATE pauses SET created_by = ?", (BY,))
+    mark = (Mark.RESTORED.value, msgspec.json.encode(Restored(at, at)).decode(), at)
+    trial.store.change("INSERT INTO marks (tenant, name, value, at) VALUES (0, ?, ?, ?)", mark)
+
+
+def _resume(trial: Trial) -> None:
+    if trial.store.count("marks"):
+        trial.command("restore", "--resume", "--discard-due")
+    trial.post("kept", trial.seeded.people[-2:], "email")
+    trial.drain()
+
+
+def _check_resumed(trial: Trial) -> None:
+    assert trial.store.count("marks") == trial.store.count("pauses") == 0
+    assert trial.store.count("notifications", f"status = {Status.CANCELLED.value}") == 10
+
+
 SEND = Workload("send", _send)
 SEND_TO_MANY = Workload("send to many", _send_to_many)
 ANSWER_LATE = Workload("answer late", _answer_late)
@@ -278,7 +307,8 @@ PEOPLE = Workload("people", _change_people, check=_check_people)
 TEMPLATES = Workload("templates", _change_template)
 ENQUEUE = Workload("enqueue", _enqueue, check=_check_enqueued)
 KEYS = Workload("keys", _change_keys, check=_check_keys, is_command=True)
-TIDY = Workload("tidy", _tidy, prepare=_live_long_ago, check=_check_tidied, plants=())
+RESUME = Workload("resume", _resume, prepare=_be_restored, check=_check_resumed, is_command=True)
+TIDY = Workload("tidy", _tidy, prepare=_live_long_ago, check=_check_tidied, plants=("tidies_often",))
 RENEW = Workload("renew", _send_slowly, environment={"LEDGER_PROVIDER_TIMEOUT": "5", "NOROSHI_LEASE_MARGIN": "1"})
 _SHORT_LEASES = {"LEDGER_PROVIDER_TIMEOUT": "2", "NOROSHI_LEASE_MARGIN": "1"}
 BREAK = Workload("break", _break, plants=("has_a_short_breaker",), environment=_SHORT_LEASES)
