@@ -34,6 +34,7 @@ ONE_STORE_ONLY = {
     "tests/faults/test_l4_power_cuts.py": _OF_A_FILE,
     "tests/faults/test_l5_io_errors.py": _OF_A_FILE,
     "tests/faults/test_move.py": "a move goes from the one store to the other",
+    "tests/faults/test_pool_exhaustion.py": "a file is read and written without connections that could run out",
     "tests/faults/test_several_processes.py": _OF_SEVERAL,
     "tests/faults/test_templates_cannot_hurt.py": "rendering alone; no store takes part",
     "tests/stories/test_real_parts.py::test_a_folder_is_served_by_one_process_only": "the lock is that of a file",
