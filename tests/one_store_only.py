@@ -26,6 +26,7 @@ ONE_STORE_ONLY = {
     "tests/faults/test_f1_fleet_kills.py": _OF_SEVERAL,
     "tests/faults/test_f22_rolling_restarts.py": _OF_SEVERAL,
     "tests/faults/test_f6_server_restarts.py": "a file has no server that dies without its process",
+    "tests/faults/test_f7_failover.py": "a file has no standby",
     "tests/faults/test_l1_simulation.py": "one thread and virtual time, to which no server keeps",
     f"{_L2}::test_a_new_commit_a_new_point_and_a_new_send_are_noticed": _OF_THE_SOURCE,
     f"{_L2}::test_a_point_whose_name_cannot_be_read_is_refused": _OF_THE_SOURCE,
