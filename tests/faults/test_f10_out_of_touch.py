@@ -75,6 +75,8 @@ FREEZE_IN_CLAIM = Way(
 SILENCE = Way("cut off in silence, then healed", lambda _, line: line.silence(), lambda _, line: line.heal())
 RESET = Way("cut off by resets, then healed", lambda _, line: line.reset(), lambda _, line: line.heal())
 
+_CONTROLS = 3
+
 
 class Run(Struct, frozen=True):
     """`unsent`: claims in hand at the fault that had not been sent. `too_late`: what the worker sent after its leases
@@ -169,7 +171,10 @@ def test_a_worker_that_was_out_of_touch_sends_nothing_that_is_no_longer_its_own(
         way.name: run(way, tmp_path / str(number), postgres_databases)
         for number, way in enumerate((FREEZE, FREEZE_IN_CLAIM, SILENCE, RESET))
     }
-    control = run(IGNORANT, tmp_path / "control", postgres_databases, is_control=True)
+    for attempt in range(_CONTROLS):  # whether it holds claims when its time is up is chance
+        control = run(IGNORANT, tmp_path / f"control-{attempt}", postgres_databases, is_control=True)
+        if control.too_late > 0 and control.unexplained > 0:
+            break
     _publish(runs, control)
     for name, found in runs.items():
         assert found.reckoning.is_sound, f"{name}: {render_problems(found.reckoning)}"
