@@ -154,7 +154,7 @@ class StoreDatabase(KeptStore):
 
     kind = "postgres"
     _tables = """SELECT relname FROM pg_class WHERE relnamespace = 'noroshi'::regnamespace
-        AND relkind IN ('r', 'p') AND NOT relispartition ORDER BY relname"""
+        AND relkind IN ('r', 'p') AND relname !~ '_[0-9]{8}$' ORDER BY relname"""
 
     def __init__(self, url: str) -> None:
         self.place = url
