@@ -20,17 +20,28 @@ from noroshi.storage.turns import Readings, Turns
 
 
 class Store:
-    """Every port of a store, started once and stopped once. `is_alone`: no other process serves it."""
+    """Every port of a store, started once and stopped once. `is_alone`: no other process serves it. `shown` are the
+    readings of what people look through, if those must not hold up the ones that accepting and sending wait for."""
 
-    def __init__(self, turns: Turns, readings: Readings, sealer: Sealer, duties: Duties, *, is_alone: bool) -> None:
+    def __init__(
+        self,
+        turns: Turns,
+        readings: Readings,
+        sealer: Sealer,
+        duties: Duties,
+        *,
+        is_alone: bool,
+        shown: Readings | None = None,
+    ) -> None:
+        shown = shown or readings
         self.accounts = StoredAccounts(turns, readings)
-        self.batches = StoredBatches(turns, readings)
-        self.caught = StoredCaught(turns, readings)
-        self.dead_letters = StoredDeadLetters(turns, readings)
+        self.batches = StoredBatches(turns, shown)
+        self.caught = StoredCaught(turns, shown)
+        self.dead_letters = StoredDeadLetters(turns, shown)
         self.devices = StoredDevices(turns, readings, sealer)
-        self.doubts = StoredDoubts(turns, readings)
+        self.doubts = StoredDoubts(turns, shown)
         self.duties = duties
-        self.history: StoredHistory = StoredHistory(turns, readings)
+        self.history: StoredHistory = StoredHistory(turns, shown)
         self.keys = StoredKeys(turns, readings)
         self.marks = StoredMarks(turns, readings)
         self.pauses = StoredPauses(turns, readings)

@@ -92,9 +92,11 @@ class KeptStore:
         return int(self.rows(f"SELECT count(*) FROM {table} WHERE {where}")[0][0])  # noqa: S608 - a test's own words
 
     def digest(self) -> str:
-        """Of every row of every table."""
+        """Of every row of every table, but for who sweeps at the moment: that is leased anew all the time."""
         digest = hashlib.sha256()
         for (name,) in self.rows(self._tables):
+            if name == "duties":
+                continue
             for row in self.rows(f"SELECT * FROM {name} ORDER BY 1, 2"):  # noqa: S608 - its own tables
                 digest.update(repr((name, row)).encode())
         return digest.hexdigest()
@@ -152,7 +154,7 @@ class StoreDatabase(KeptStore):
 
     kind = "postgres"
     _tables = """SELECT relname FROM pg_class WHERE relnamespace = 'noroshi'::regnamespace
-        AND relkind IN ('r', 'p') AND NOT relispartition ORDER BY relname"""
+        AND relkind IN ('r', 'p') AND relname !~ '_[0-9]{8}$' ORDER BY relname"""
 
     def __init__(self, url: str) -> None:
         self.place = url

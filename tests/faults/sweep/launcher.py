@@ -6,6 +6,7 @@ SWEEP_PLANTS names the plants, separated by commas; the command line is the prod
 import asyncio
 import math
 import os
+import signal
 from collections.abc import Sequence
 from datetime import timedelta
 from functools import partialmethod
@@ -27,6 +28,7 @@ from noroshi.flow.dispatch.judge import judge
 from noroshi.flow.dispatch.sending import Sending
 from noroshi.flow.dispatch.settling import Settler
 from noroshi.machine.clock import SystemClock
+from noroshi.machine.crash_points import EnvCrashPoints
 from noroshi.storage import accounts
 from noroshi.storage.accounts import StoredAccounts
 from noroshi.storage.postgres.store import PostgresStore
@@ -129,6 +131,20 @@ def ignores_leases() -> None:
     Flight.count_from = begin_for_ever  # type: ignore[method-assign]
 
 
+def freezes_at_crash_points() -> None:
+    """No bug: where it would die (NOROSHI_CRASH_AT) it is frozen, amid whatever it does (F10)."""
+    reach = EnvCrashPoints.reach
+
+    def freeze(_code: int) -> None:
+        os.kill(os.getpid(), signal.SIGSTOP)
+
+    def reach_and_freeze(self: EnvCrashPoints, name: str) -> None:
+        with patch.object(os, "_exit", freeze):
+            reach(self, name)
+
+    EnvCrashPoints.reach = reach_and_freeze  # type: ignore[method-assign]
+
+
 def has_a_short_breaker() -> None:
     """No bug: an open breaker is on trial after two seconds instead of sixty."""
     for module in (breaker, gates, accounts):
@@ -151,6 +167,7 @@ PLANTS = {
         lives_long_ago,
         thinks_it_is_alone,
         ignores_leases,
+        freezes_at_crash_points,
         has_a_short_breaker,
         tidies_often,
     )

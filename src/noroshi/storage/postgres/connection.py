@@ -25,6 +25,7 @@ LOST: tuple[type[Exception], ...] = (
     asyncpg.InternalClientError,
     asyncpg.OperatorInterventionError,
     asyncpg.InsufficientResourcesError,
+    asyncpg.IdleInTransactionSessionTimeoutError,
 )
 """What the server, or the way to it, is to blame for: another try may succeed."""
 
@@ -52,6 +53,9 @@ async def connect(url: str) -> Connection:
 
 
 _SETTINGS = {"search_path": SCHEMA, "application_name": "noroshi", "jit": "off"}
+_OF_TURNS = {**_SETTINGS, "idle_in_transaction_session_timeout": "10s"}
+"""A turn waits for nothing but the database: a process that is silent in the middle of one is frozen or cut off, and
+must not keep its locks (an account's row is every sender's) until somebody notices."""
 
 
 class Pool:
@@ -71,7 +75,7 @@ class Pool:
             timeout=CONNECT_SECONDS,
             command_timeout=COMMAND_SECONDS,
             max_inactive_connection_lifetime=0,
-            server_settings=_SETTINGS,
+            server_settings=_OF_TURNS,
         )
 
     async def close(self) -> None:

@@ -18,14 +18,16 @@ from noroshi.storage.store import Store
 
 WRITERS = 4
 READERS = 3
+LOOKERS = 2
 """Connections of one process; a few suffice, for every statement carries many rows."""
 
 _PATIENCE_SECONDS = 3.0
 
 
 class PostgresStore(Store):
-    """All ports over two pools: readers can never use up what writers need. `clock` is for tests: without it the
-    time is the database's; so is `holder`, the name of this process."""
+    """All ports over three pools: readers never use up what writers need, and those who look through history never
+    what either needs. `clock` is for tests: without it the time is the database's; so is `holder`, the name of this
+    process."""
 
     def __init__(
         self,
@@ -43,16 +45,19 @@ class PostgresStore(Store):
         self._clock = clock
         self._writing = Pool(url, WRITERS)
         self._reading = Pool(url, READERS)
+        self._showing = Pool(url, LOOKERS)
         turns = PostgresTurns(self._writing, clock, meter, crash_points)
         readings = PostgresReadings(self._reading, clock)
+        shown = PostgresReadings(self._showing, clock)
         duties = PostgresDuties(turns, holder or f"{socket.gethostname()}:{os.getpid()}")
-        super().__init__(turns, readings, sealer, duties, is_alone=False)
-        self.history = PostgresHistory(turns, readings, url)
+        super().__init__(turns, readings, sealer, duties, is_alone=False, shown=shown)
+        self.history = PostgresHistory(turns, shown, url)
 
     async def start(self) -> int:
         number = await self._migrate()
         await self._writing.open()
         await self._reading.open()
+        await self._showing.open()
         return number
 
     async def _migrate(self) -> int:
@@ -66,6 +71,7 @@ class PostgresStore(Store):
         return number
 
     async def stop(self) -> None:
+        await self._showing.close()
         await self._reading.close()
         await self._writing.close()
 
