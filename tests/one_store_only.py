@@ -20,7 +20,7 @@ ONE_STORE_ONLY = {
     "tests/faults/test_f6_server_restarts.py": "a file has no server that dies without its process",
     "tests/faults/test_f7_failover.py": "a file has no standby",
     "tests/faults/test_keeper.py": "only a file has a keeper",
-    "tests/faults/test_l1_simulation.py": "one thread and virtual time, to which no server keeps",
+    "tests/faults/test_l1_simulation.py": "thousands of seeded orders in one thread, to which no server keeps",
     "tests/faults/test_l4_power_cuts.py": _OF_A_FILE,
     "tests/faults/test_l5_io_errors.py": _OF_A_FILE,
     "tests/faults/test_move.py": "a move goes from the one store to the other",
