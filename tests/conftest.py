@@ -20,7 +20,6 @@ from tests.services.fixtures import (  # noqa: F401
     start_postgres,
 )
 from tests.services.runs import joined_run
-from tests.stores import postgres_schema  # noqa: F401
 
 MISSING_SERVICE = "service missing: "
 """How a test says that it needs a server this machine lacks: `pytest.skip("service missing: postgres")`."""

@@ -10,6 +10,7 @@ from tests.callers import ForeignCaller
 from tests.conformance.ground import Ground
 from tests.conformance.places import place  # noqa: F401
 from tests.conformance.stores import STORES, HandClock, Store
+from tests.stores import postgres_schema  # noqa: F401
 
 
 @pytest.fixture

@@ -16,7 +16,7 @@ from noroshi.flow.accept import enqueued, intake
 from noroshi.flow.dispatch import sweeper
 from noroshi.flow.dispatch.settings import DispatchSettings
 from noroshi.storage.postgres import announcing
-from tests.stores import KINDS, MONDAY
+from tests.stores import KINDS, MONDAY, postgres_schema  # noqa: F401
 from tests.stories.world import World
 
 Build = Callable[..., World]
