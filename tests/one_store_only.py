@@ -15,6 +15,7 @@ ONE_STORE_ONLY = {
     "tests/faults/test_busy_and_full.py": _OF_A_FILE,
     "tests/faults/test_churn.py": "dead rows and vacuum are PostgreSQL's way; SQLite writes over them",
     "tests/faults/test_enqueue.py": "drivers of PostgreSQL, and transactions that overlap: a file has one writer",
+    "tests/faults/test_f10_out_of_touch.py": _OF_SEVERAL,
     "tests/faults/test_f1_fleet_kills.py": _OF_SEVERAL,
     "tests/faults/test_f22_rolling_restarts.py": _OF_SEVERAL,
     "tests/faults/test_f6_server_restarts.py": "a file has no server that dies without its process",
