@@ -172,7 +172,7 @@ def _work(
             server.wait_until_decided()
         count = stored.number("SELECT count(*) FROM deliveries")
         with workers_on(stored, server.tally, workers, channel=channel, more=more) as crew:
-            time.sleep(3)  # every worker has started, and sees the pause
+            crew.wait_until_listening()
             used, database = crew.cpu(), ground.database_seconds()
             with stored.connect() as connection:
                 connection.execute("DELETE FROM pauses")

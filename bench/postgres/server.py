@@ -6,6 +6,7 @@ import time
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
+from typing import LiteralString
 
 from bench.noop import TALLY
 from bench.postgres.population import PgPopulation
@@ -14,6 +15,9 @@ from bench.server import RAISED, BenchError, Noroshi, free_port, spawn
 
 _LOOK_EVERY = 0.01
 _IS_UNDECIDED = "SELECT EXISTS (SELECT 1 FROM batches WHERE state = 0)::integer"
+_LISTENING = """
+SELECT count(*)::integer FROM pg_stat_activity WHERE datname = current_database() AND query LIKE 'LISTEN%'
+"""
 _IS_BUSY = "SELECT (EXISTS (SELECT 1 FROM batches WHERE state = 0) OR EXISTS (SELECT 1 FROM deliveries))::integer"
 
 
@@ -54,9 +58,16 @@ class Crew:
         used = [cpu_of(worker.pid) for worker in self._workers]
         return Usage(sum(one.server for one in used), sum(one.child for one in used))
 
+    def wait_until_listening(self) -> None:
+        """A worker listens once it has read the pauses and stands at its lanes."""
+        self._wait(_LISTENING, len(self._workers))
+
     def wait_until_quiet(self) -> None:
+        self._wait(_IS_BUSY, 0)
+
+    def _wait(self, question: LiteralString, wanted: int) -> None:
         with self._stored.connect() as connection:
-            while (row := connection.execute(_IS_BUSY).fetchone()) is not None and row[0]:
+            while (row := connection.execute(question).fetchone()) is None or row[0] != wanted:
                 for worker in self._workers:
                     if worker.poll() is not None:
                         raise BenchError(f"a worker ended with {worker.returncode}")

@@ -1,5 +1,7 @@
 """Store: turns and readings in, every port of the store over them out."""
 
+from abc import ABC, abstractmethod
+
 from noroshi.ports.announcements import Announcements
 from noroshi.ports.clock import Clock
 from noroshi.ports.duties import Duties
@@ -19,7 +21,7 @@ from noroshi.storage.templates import StoredTemplates
 from noroshi.storage.turns import Readings, Turns
 
 
-class Store:
+class Store(ABC):
     """Every port of a store, started once and stopped once. `is_alone`: no other process serves it. `shown` are the
     readings of what people look through, if those must not hold up the ones that accepting and sending wait for."""
 
@@ -50,13 +52,13 @@ class Store:
         self.requests = StoredRequests(turns, readings)
         self.templates = StoredTemplates(turns, readings)
 
+    @abstractmethod
     async def start(self) -> int:
         """Connects, and brings the schema up to date; answers its number."""
-        raise NotImplementedError
 
+    @abstractmethod
     async def stop(self) -> None:
         """Finishes what waits, and lets go of the database."""
-        raise NotImplementedError
 
     def announcements(self, clock: Clock) -> Announcements:  # noqa: ARG002 - where others listen it is waited for them
         """To whoever serves this store. The clock is the process's own, also where the store keeps another."""

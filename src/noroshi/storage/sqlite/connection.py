@@ -122,10 +122,9 @@ class SqliteStatements:
 
 def _as_json(rows: Sequence[tuple[Any, ...]]) -> str:
     """A set of rows as one JSON parameter; bytes become hexadecimal digits."""
-    blobs = [place for place, value in enumerate(rows[0]) if isinstance(value, bytes)]
-    if blobs:
-        (place,) = blobs
-        rows = [(*row[:place], row[place].hex(), *row[place + 1 :]) for row in rows]
+    for place, value in enumerate(rows[0]):
+        if isinstance(value, bytes):
+            rows = [(*row[:place], row[place].hex(), *row[place + 1 :]) for row in rows]
     return _encode(rows).decode()
 
 
