@@ -5,10 +5,9 @@ BIN := $(VENV)/bin
 PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check --require-hashes --only-binary :all:
 PYTEST := $(BIN)/python -m pytest
 
-QUICK := $(wildcard tests/architecture tests/unit tests/conformance)
-WHOLE := $(wildcard tests/stories tests/faults)
+QUICK := tests/architecture tests/unit tests/conformance
 
-.PHONY: help setup run check test test-full services services-stop bench bench-full simulate-mutants docs lock clean
+.PHONY: help setup run check test test-full services services-stop bench bench-full simulate-mutants docs docs-site pictures lock clean
 
 help: ## what there is
 	@sed -n 's/^\([a-z-]*\):.*## /\1\t/p' $(MAKEFILE_LIST) | expand -t 20
@@ -22,12 +21,10 @@ check: $(VENV)/test.stamp ## the quick gate: style, types, imports, docs, unit a
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check --quiet .
 	$(BIN)/mypy --strict src
-	$(PYTEST) -n 2 $(QUICK) -m "not slow"
+	$(PYTEST) -n 2 $(QUICK) -m "quick and not slow"
 
 test: check ## every test that this machine can run
-ifneq ($(WHOLE),)
-	$(PYTEST) -n 2 --dist loadgroup $(WHOLE) -m "not slow"
-endif
+	$(PYTEST) -n 3 --dist loadgroup tests -m "not quick and not slow"
 
 test-full: check ## also the slow ones: the nightly and release columns
 	NOROSHI_TEST_FULL=1 $(PYTEST) -n 2 --dist loadgroup tests
@@ -49,6 +46,12 @@ simulate-mutants: $(VENV)/test.stamp ## plants known bugs one at a time; the sim
 
 docs: $(VENV)/test.stamp ## writes the tables in docs/ anew
 	$(BIN)/python -m tests.architecture.tables
+
+docs-site: $(VENV)/test.stamp ## builds the docs as a site in build/site
+	@$(BIN)/python -m tests.architecture.site
+
+pictures: $(VENV)/test.stamp ## takes the pictures of the console in docs/pictures anew
+	$(BIN)/python -m tests.browser.pictures
 
 lock: $(VENV)/test.stamp ## pins the newest versions that requirements/*.in allow
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check pip-tools

@@ -14,7 +14,19 @@ from pathlib import Path
 import apsw
 from rich.console import Console
 
-from bench import b01_accept, b02_address, b03_drain, b07_mail, b09_due, b10_idle, b11_urgent, b14, memory
+from bench import (
+    b01_accept,
+    b02_address,
+    b03_drain,
+    b07_mail,
+    b08_streams,
+    b09_due,
+    b10_idle,
+    b11_urgent,
+    b14,
+    console,
+    memory,
+)
 from bench.counts import WrongCountError
 from bench.figures import Row
 from bench.postgres import scenarios
@@ -28,10 +40,12 @@ SCENARIOS: dict[str, Callable[[Run], list[Row]]] = {
     "B2": b02_address.run,
     "B3": b03_drain.run,
     "B7": b07_mail.run,
+    "B8": b08_streams.run,
     "B9": b09_due.run,
     "B10": b10_idle.run,
     "B11": b11_urgent.run,
     "B14": b14.run,
+    "console": console.run,
     "memory": memory.run,
     "B1-postgres": scenarios.accept,
     "B2-B3-postgres": scenarios.address_and_drain,

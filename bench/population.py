@@ -181,7 +181,7 @@ def _put_history(connection: apsw.Connection, now: Instant) -> BatchId:
     return last_batch
 
 
-_SENT_DETAIL = '{"started_at":"2026-01-01T00:00:00.000000+00:00","message_id":"noop-%s","endpoint":1}'
+_SENT_DETAIL = '{"started_at":1767225600000000,"message_id":"noop-%s","endpoint":1}'
 
 
 def put_batch(

@@ -43,8 +43,12 @@ def memory_of(pid: int) -> Memory:
 
 
 def seconds_of(pid: int) -> float:
-    """CPU-seconds of a process so far, with those of its children that have ended."""
-    fields = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
+    """CPU-seconds of a process so far, with those of its children that have ended; none if it has ended itself, for
+    then they are its parent's."""
+    try:
+        fields = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
+    except (FileNotFoundError, ProcessLookupError):
+        return 0.0
     return sum(int(field) for field in fields[11:15]) / _TICK
 
 

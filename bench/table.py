@@ -29,6 +29,7 @@ NOTES = (
     "Pacing, the 429 and the 503 limits are raised. Accepting (B1) and addressing (B2) have sending paused.",
     "B1 calls carry an idempotency key and other data each; B2 has two clients.",
     "B7: personalised text and HTML, four connections each; the peer renders with Jinja2 and sends a tenth as many.",
+    "B8: from the commit of a round on; onlookers and server share the machine, as with the bare fan-out.",
     "A tenth of P1 has the category off and a fiftieth is suppressed: these are decided, recorded and not sent to.",
     "After each measurement the counts were exact: accepted = stored, sent once each, none lost, none doubled.",
     "The limit of a latency is one durable 4 kB write and one loopback call; its ratio is of the p50.",

@@ -14,6 +14,7 @@ import pytest
 import structlog
 
 from tests.services.fixtures import (  # noqa: F401
+    chromium_path,
     postgres_databases,
     postgres_server,
     postgres_url,
@@ -23,6 +24,15 @@ from tests.services.runs import joined_run
 
 MISSING_SERVICE = "service missing: "
 """How a test says that it needs a server this machine lacks: `pytest.skip("service missing: postgres")`."""
+
+QUICK = ("tests/architecture/", "tests/unit/", "tests/conformance/")
+"""Where tests are a part of `make check`, unless they need a server."""
+
+FULL_RUN_ON_POSTGRES = tuple(
+    f"tests/faults/test_{name}.py" for name in ("l2_crash_points", "poison", "provider_faults", "schemathesis")
+)
+"""Minutes each: in the gate on SQLite alone, on PostgreSQL in `make test-full`. What several processes do to each other
+there is in the gate (F1, F6, F10, F22, F23)."""
 
 ARE_SERVICES_REQUIRED = os.environ.get("NOROSHI_REQUIRE_SERVICES") == "1"
 
@@ -62,8 +72,19 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
 def pytest_itemcollected(item: pytest.Item) -> None:
     """A report says on which store its test ran, also from a worker to its controller."""
     parameters = getattr(item, "callspec", None)
-    if parameters is not None and "store" in parameters.params:
-        item.user_properties.append(("store", str(parameters.params["store"])))
+    store = "" if parameters is None else str(parameters.params.get("store", ""))
+    if store:
+        item.user_properties.append(("store", store))
+    if _is_quick(item, store):
+        item.add_marker("quick")
+    if store == "postgres" and item.nodeid.startswith(FULL_RUN_ON_POSTGRES):
+        item.add_marker("slow")
+
+
+def _is_quick(item: pytest.Item, store: str) -> bool:
+    asked: list[str] = getattr(item, "fixturenames", [])
+    needs_server = "postgres" in store or any("postgres" in name for name in asked)
+    return item.nodeid.startswith(QUICK) and not needs_server
 
 
 def _reason(report: Any) -> str:

@@ -11,6 +11,7 @@ ONE_STORE_ONLY = {
     "tests/conformance/test_backups.py::test_both_stores_keep_the_same_columns": "it lays the two side by side",
     "tests/conformance/test_days.py": "only PostgreSQL keeps days apart; what both promise is in test_history.py",
     "tests/conformance/test_old_code.py": "a file has one process: the old version is gone when the new one starts",
+    "tests/conformance/test_silence.py": "a file has no sessions of other processes, and no locks that outlast a turn",
     "tests/conformance/test_sqlite.py": "the file itself: its migrations, its schema, its queries and their plans",
     "tests/faults/test_busy_and_full.py": _OF_A_FILE,
     "tests/faults/test_churn.py": "dead rows and vacuum are PostgreSQL's way; SQLite writes over them",
@@ -28,6 +29,8 @@ ONE_STORE_ONLY = {
     "tests/faults/test_pool_exhaustion.py": "a file is read and written without connections that could run out",
     "tests/faults/test_several_processes.py": _OF_SEVERAL,
     "tests/faults/test_templates_cannot_hurt.py": "rendering alone; no store takes part",
+    "tests/stories/test_adding_a_channel.py": "it is about files of the repository; a channel meets no store",
+    "tests/stories/test_how_to.py": "pages are the same on both; what they call is in test_command_line.py",
     "tests/stories/test_real_parts.py::test_a_folder_is_served_by_one_process_only": "a database is served by many",
 }
 """A file, or `file::test`, and why."""

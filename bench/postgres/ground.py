@@ -28,7 +28,8 @@ class Ground:
 
     def database_seconds(self) -> float:
         """CPU-seconds of the database so far, with those of connections that have ended."""
-        return seconds_of(self._server.pid) + sum(seconds_of(child) for child in children_of(self._server.pid))
+        of_children = sum(seconds_of(child) for child in children_of(self._server.pid))
+        return of_children + seconds_of(self._server.pid)
 
     @contextmanager
     def empty_database(self, name: str) -> Iterator[str]:

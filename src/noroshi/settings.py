@@ -33,7 +33,10 @@ class Settings(Struct, frozen=True):
     port: int
     store: str
     public_url: str
+    url: str | None
+    key: str | None
     secret_key: str | None
+    http_ca: Path | None
     catcher: bool
     channels: tuple[str, ...]
     default_locale: str
@@ -46,6 +49,8 @@ class Settings(Struct, frozen=True):
     log_format: str
     crash_at: str | None
     unsafe: bool
+    stripe_webhook_secret: tuple[str, ...] | None
+    stripe_livemode: bool
     values: dict[str, str] = field(default_factory=dict)
 
     @property
@@ -66,7 +71,8 @@ Read = Callable[[str], Any]
 
 class Setting(Struct, frozen=True):
     """A row of docs/settings.md. `key` is its name in noroshi.toml and in Settings; `read` raises ValueError with
-    what is allowed. A default of None means: not set, or made from others (`default_text` says how)."""
+    what is allowed. A default of None means: not set, or made from others (`default_text` says how). `also` is another
+    variable that says the same, under a name that people know from elsewhere."""
 
     key: str
     read: Read
@@ -76,10 +82,15 @@ class Setting(Struct, frozen=True):
     is_secret: bool = False
     has_variable: bool = True
     has_key: bool = True
+    also: str = ""
 
     @property
     def variable(self) -> str:
         return PREFIX + self.key.upper()
+
+    @property
+    def variables(self) -> tuple[str, ...]:
+        return (self.variable, self.also) if self.also else (self.variable,)
 
 
 PREFIX = "NOROSHI_"
@@ -142,11 +153,25 @@ def _url(text: str) -> str:
     return text.rstrip("/")
 
 
+def _pem(text: str) -> Path:
+    path = Path(text)
+    if not path.is_file():
+        raise ValueError("must be the path of a PEM file that exists")
+    return path
+
+
 def _factories(text: str) -> tuple[str, ...]:
     names = tuple(name.strip() for name in text.split(",") if name.strip())
     if not all(re.fullmatch(r"[\w.]+:\w+", name) for name in names):
         raise ValueError("must be package.module:factory, several separated by commas")
     return names
+
+
+def _signing_secrets(text: str) -> tuple[str, ...]:
+    secrets = tuple(part.strip() for part in text.split(",") if part.strip())
+    if not secrets or not all(part.isascii() and part.isprintable() for part in secrets):
+        raise ValueError("must be the endpoint's signing secret, whsec_..., or two of them separated by a comma")
+    return secrets
 
 
 def _workers(text: str) -> dict[str, int]:
@@ -210,12 +235,34 @@ SETTINGS: tuple[Setting, ...] = (
     ),
     Setting("public_url", _url, None, "The base of every link and callback.", default_text="http://HOST:PORT"),
     Setting(
+        "url",
+        _url,
+        None,
+        "The server that the command line talks to.",
+        default_text="that of `serve --dev` on DATA, else http://127.0.0.1:8000",
+    ),
+    Setting(
+        "key",
+        _text,
+        None,
+        "The API key that the command line talks with.",
+        default_text="that of `serve --dev` on DATA",
+        is_secret=True,
+    ),
+    Setting(
         "secret_key",
         _text,
         None,
         "32 bytes as base64url, from which all keys of the server are derived.",
         default_text="keys in DATA/secrets",
         is_secret=True,
+    ),
+    Setting(
+        "http_ca",
+        _pem,
+        None,
+        "A PEM file: an authority to trust beside the usual ones when providers are called over HTTPS.",
+        default_text="the usual ones only",
     ),
     Setting("catcher", _switch, "off", "`on`: the catcher stands in for every channel without a provider."),
     Setting("channels", _factories, "", "Your own channels, `package.module:factory`, several separated by commas."),
@@ -242,8 +289,27 @@ SETTINGS: tuple[Setting, ...] = (
     Setting("log_format", _one_of("console", "json"), "console", "`json` for machines, `console` for people."),
     Setting("crash_at", _text, None, "Tests only: ends the server at a crash point, `name` or `name:count`."),
     Setting("unsafe", _switch, "off", "`on`: start although a setting is fit for tests and demonstrations only."),
+    Setting(
+        "stripe_webhook_secret",
+        _signing_secrets,
+        None,
+        "What Stripe signs `POST /stripe/webhook` with, `whsec_...`; two separated by a comma while one is replaced.",
+        default_text="no payments",
+        is_secret=True,
+    ),
+    Setting(
+        "stripe_livemode", _switch, "on", "`off`: events of Stripe's test mode confirm reservations, not live ones."
+    ),
     *(
-        Setting(row.key, row.read, row.default, row.help, default_text=row.default_text, is_secret=row.is_secret)
+        Setting(
+            row.key,
+            row.read,
+            row.default,
+            row.help,
+            default_text=row.default_text,
+            is_secret=row.is_secret,
+            also=row.also,
+        )
         for row in provider_settings()
     ),
 )
@@ -284,20 +350,21 @@ def _parsed(row: Setting, text: str | None) -> Any:
 
 
 def _read_environment(environ: Mapping[str, str], rows: Mapping[str, Setting]) -> dict[str, str]:
-    names = {row.variable: row for row in rows.values() if row.has_variable}
-    files = {f"{row.variable}_FILE": row for row in names.values() if row.is_secret}
+    names = {name: row for row in rows.values() if row.has_variable for name in row.variables}
+    files = {f"{name}_FILE": row for name, row in names.items() if row.is_secret}
     found: dict[str, str] = {}
     for name, text in environ.items():
-        if not name.startswith(PREFIX) or name == CONFIG or _NOT_SETTINGS.fullmatch(name):
-            continue
-        if name in files:
-            if files[name].variable in environ:
-                raise SettingsError(f"{name} and {files[name].variable} are both set: leave one out")
-            found[files[name].key] = _read_secret(name, Path(text))
-        elif name not in names:
-            raise SettingsError(_unknown(name, "variable", [*names, *files, CONFIG]))
+        row = files.get(name) or names.get(name)
+        if row is None:
+            if name.startswith(PREFIX) and name != CONFIG and not _NOT_SETTINGS.fullmatch(name):
+                raise SettingsError(_unknown(name, "variable", [*names, *files, CONFIG]))
+        elif row.key in found:
+            other = next(one for one in environ if (files.get(one) or names.get(one)) is row)
+            raise SettingsError(f"{name} and {other} are both set: leave one out")
+        elif name in files:
+            found[row.key] = _read_secret(name, Path(text))
         elif not (name == "NOROSHI_PORT" and text.startswith("tcp://")):  # Kubernetes, for a service of that name
-            found[names[name].key] = text
+            found[row.key] = text
     return found
 
 

@@ -2,17 +2,21 @@
 
 import re
 from collections.abc import Callable, Iterable
+from functools import partial
 from pathlib import Path
 
 from noroshi.domain.problems import PROBLEMS
 from noroshi.domain.states import TERMINAL, TRANSITIONS, Status
 from noroshi.entrypoints.api.routes import ROUTES
+from noroshi.flow.send.registry import PROVIDERS
+from noroshi.flow.send.settings import provider_settings, settings_of
 from noroshi.machine.meter import METRICS
 from noroshi.settings import SETTINGS, Setting
 from tests.architecture.tree import ROOT
 
 DOCS = ROOT / "docs"
 _PLACE = re.compile(r"(?<=<!-- made from the code: make docs -->\n).*?(?=\n<!-- end -->)", re.DOTALL)
+_WHOSE = re.compile(r"^<!-- settings of (\w+) -->$", re.MULTILINE)
 
 
 def _table(head: tuple[str, ...], rows: Iterable[tuple[str, ...]]) -> str:
@@ -20,20 +24,41 @@ def _table(head: tuple[str, ...], rows: Iterable[tuple[str, ...]]) -> str:
     return "\n".join("| " + " | ".join(cell.replace("|", "\\|") for cell in line) + " |" for line in lines)
 
 
-def _names(row: Setting) -> tuple[str, str]:
-    variable = f"`{row.variable}`" if row.has_variable else "-"
-    key = f"`{row.key}`" if row.has_key else "-"
+def _names(row: Setting) -> tuple[str, ...]:
+    variables = [name for name in row.variables if row.has_variable]
+    keys = [row.key] if row.has_key else []
     if row.is_secret:
-        variable, key = f"{variable}, `{row.variable}_FILE`", f"{key}, `{row.key}_file`"
-    return variable, key
+        variables, keys = [*variables, f"{row.variable}_FILE"], [*keys, f"{row.key}_file"]
+        variables += [f"{row.also}_FILE"] if row.also else []
+    return tuple(", ".join(f"`{name}`" for name in names) or "-" for names in (variables, keys))
 
 
 def settings_table() -> str:
+    """All but those of the providers, which stand on the pages of their channels."""
+    theirs = {row.key for row in provider_settings()}
+    return _settings_table(row for row in SETTINGS if row.key not in theirs)
+
+
+def _settings_table(settings: Iterable[Setting]) -> str:
     rows = []
-    for row in SETTINGS:
+    for row in settings:
         default = row.default_text or (f"`{row.default}`" if row.default else "-")
         rows.append((*_names(row), default, row.help))
     return _table(("variable", "in noroshi.toml", "default", "what it does"), rows)
+
+
+def provider_table(provider: str) -> str:
+    theirs = {row.key for row in settings_of(PROVIDERS[provider])}
+    return _settings_table(row for row in SETTINGS if row.key in theirs) if theirs else "None of its own."
+
+
+def pages_of_providers() -> dict[str, str]:
+    """Each provider that has a page, and the page: it names whose settings stand on it."""
+    found = {}
+    for page in sorted((DOCS / "channels").glob("*.md")):
+        for provider in _WHOSE.findall(page.read_text(encoding="utf-8")):
+            found[provider] = str(page.relative_to(DOCS))
+    return found
 
 
 def errors_sections() -> str:
@@ -73,12 +98,20 @@ def routes_table() -> str:
     return _table(("method", "path", "scope", "what it does"), rows)
 
 
+def decisions_list() -> str:
+    pages = sorted((DOCS / "decisions").glob("[0-9]*.md"))
+    titles = (page.read_text(encoding="utf-8").partition("\n")[0].removeprefix("# ") for page in pages)
+    return "\n".join(f"- [{title}]({page.name})" for title, page in zip(titles, pages, strict=True))
+
+
 MADE: dict[str, Callable[[], str]] = {
     "settings.md": settings_table,
     "errors.md": errors_sections,
     "metrics.md": metrics_table,
     "states.md": states_table,
     "routes.md": routes_table,
+    "decisions/README.md": decisions_list,
+    **{page: partial(provider_table, provider) for provider, page in pages_of_providers().items()},
 }
 
 

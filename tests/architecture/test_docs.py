@@ -6,7 +6,8 @@ import subprocess
 import pytest
 
 from noroshi.domain.states import TRANSITIONS, Status
-from tests.architecture.tables import DOCS, MADE, written
+from noroshi.flow.send.registry import PROVIDERS
+from tests.architecture.tables import DOCS, MADE, pages_of_providers, written
 from tests.architecture.tree import ROOT, tracked_files
 
 PLACES_OF_A_MACHINE = re.compile(
@@ -18,6 +19,10 @@ PLACES_OF_A_MACHINE = re.compile(
 @pytest.mark.parametrize("page", MADE)
 def test_a_table_of_the_docs_is_the_one_in_the_code(page: str) -> None:
     assert written(DOCS / page) == MADE[page](), "make docs"
+
+
+def test_every_provider_has_a_page_with_its_settings() -> None:
+    assert pages_of_providers().keys() == PROVIDERS.keys()
 
 
 def test_the_drawing_of_the_states_shows_every_transition_and_no_other() -> None:
@@ -34,7 +39,7 @@ def test_every_link_between_the_docs_leads_somewhere() -> None:
 
 
 def test_every_decision_states_its_question_choice_and_price() -> None:
-    decisions = sorted((DOCS / "decisions").glob("*.md"))
+    decisions = sorted((DOCS / "decisions").glob("[0-9]*.md"))
     assert [int(page.name[:4]) for page in decisions] == list(range(1, len(decisions) + 1))
     for page in decisions:
         headings = re.findall(r"^## (.+)$", page.read_text(encoding="utf-8"), re.MULTILINE)

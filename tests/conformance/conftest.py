@@ -9,6 +9,7 @@ from noroshi.ports.clock import Clock
 from tests.callers import ForeignCaller
 from tests.conformance.ground import Ground
 from tests.conformance.places import place  # noqa: F401
+from tests.conformance.shop_counter import Counter
 from tests.conformance.stores import STORES, HandClock, Store
 from tests.stores import postgres_schema  # noqa: F401
 
@@ -43,3 +44,8 @@ def caller(store: Store, lies_at: str) -> Iterator[ForeignCaller]:
 @pytest.fixture
 def ground(store: Store, clock: HandClock) -> Ground:
     return Ground(store, clock)
+
+
+@pytest.fixture
+async def counter(store: Store, clock: HandClock) -> Counter:
+    return await Counter(store, clock).open()

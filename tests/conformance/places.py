@@ -9,10 +9,12 @@ import pytest
 
 from noroshi.bootstrap import opened_back
 from noroshi.domain.deliveries import Verdict
+from noroshi.domain.notification_jobs import JobKind
 from noroshi.machine.secrets import load_secrets
 from noroshi.settings import Settings, read_settings
 from tests.cast import ALICE, HANAKO, JIRO, TARO
 from tests.conformance.ground import Ground
+from tests.conformance.shop_counter import Counter
 from tests.conformance.stores import HandClock
 
 Place = Callable[[str], Settings]
@@ -48,3 +50,7 @@ async def fill(settings: Settings) -> None:
         await ground.accept(JIRO, channels=["push"])
         await ground.keep(ground.batch("nobody", "taro", "hanako"), ground.batch("alice", after=timedelta(days=1)))
         await back.mint_key("shop", [])
+        counter = await Counter(back.store, HandClock()).open()
+        number = await counter.reserve()
+        await counter.pay(number)
+        await counter.end((await counter.job(number, JobKind.CONFIRMATION)).job_id)

@@ -26,6 +26,7 @@ from noroshi.ports.clock import Clock
 from tests.cast import crowd
 from tests.conformance.ground import HERE
 from tests.conformance.stores import Store
+from tests.onlookers import nobody_looks
 
 PEOPLE = crowd(12)
 OFTEN = timedelta(milliseconds=20)
@@ -95,6 +96,8 @@ def a_way(store: Store, clock: Clock, catcher: Catcher) -> Way:
             pauses=store.pauses,
             templates=store.templates,
             history=store.history,
+            inbox=store.inbox,
+            live=nobody_looks(store.inbox, clock, NullMeter()),
             requests=store.requests,
             renderer=InlineRenderer(),
             channels={"catcher": catcher},

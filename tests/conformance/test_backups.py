@@ -16,14 +16,18 @@ from noroshi.care.opening import opened_tables
 from noroshi.care.restore import restore, resume, review
 from noroshi.domain.enqueued import RequestState
 from noroshi.domain.ids import DEFAULT_TENANT
+from noroshi.domain.notification_jobs import ClaimVerdict, JobKind, JobStatus, LeaseAnswer
+from noroshi.machine.clock import SystemClock
 from noroshi.machine.secrets import load_secrets
 from noroshi.settings import Settings
 from noroshi.storage import tables as whole_tables
 from noroshi.storage.tables import Table
 from tests.conformance.ground import Ground
 from tests.conformance.places import Place, fill
+from tests.conformance.shop_counter import Counter
 from tests.conformance.stores import HandClock
 from tests.conformance.whole import contents
+from tests.reservation_cast import LINE_USER_ID
 
 BOTH = pytest.mark.parametrize("store", ["sqlite", "postgres"])
 EVERY_WAY = pytest.mark.parametrize(
@@ -136,6 +140,7 @@ async def test_the_file_is_the_owners_alone_and_has_no_address_and_no_key(
     assert b"hanako" in clear
     assert b"example.com" not in clear
     assert b"819012345678" not in clear
+    assert LINE_USER_ID.encode() not in clear
     secrets = load_secrets(source.data, None)
     assert not [key for key in (secrets.pepper, secrets.blind_index, *secrets.masters.values()) if key in clear]
 
@@ -201,3 +206,31 @@ async def test_the_doctor_tells_of_a_schema_that_is_not_current(store: str, plac
         await tables.migrate(1)
     found = {one.subject: one for one in await examine(settings)}
     assert (found["schema"].level, found["schema"].advice) == (Level.WARNING, "`noroshi migrate`, or the next start")
+
+
+# reservations
+
+
+@BOTH
+async def test_a_reservation_job_that_was_due_waits_for_a_person(store: str, place: Place, tmp_path: Path) -> None:
+    # W31: what was sent after the backup is not sent again
+    source, target = place(store), place(store)
+    async with opened_back(source) as back:
+        counter = await Counter(back.store, HandClock(SystemClock().now())).open()
+        number = await counter.reserve()
+        await counter.pay(number)
+        await counter.claimed((await counter.job(number, JobKind.CONFIRMATION)).job_id)
+    await back_up(source, tmp_path / "backup.zip")
+    await restore(target, tmp_path / "backup.zip")
+    async with opened_back(target) as back:
+        counter = Counter(back.store, HandClock(SystemClock().now()))
+        confirmation = await counter.job(number, JobKind.CONFIRMATION)
+        assert confirmation.status is JobStatus.FAILED
+        assert (confirmation.last_error or "").startswith("outcome unknown")
+        assert (await counter.job(number, JobKind.REMINDER)).status is JobStatus.PENDING
+        assert await counter.lease() is LeaseAnswer.PAUSED
+    await resume(target, None)
+    async with opened_back(target) as back:
+        counter = Counter(back.store, HandClock(SystemClock().now()))
+        again = await counter.claimed(confirmation.job_id, is_asked=True)
+        assert again.decision.verdict is ClaimVerdict.SEND

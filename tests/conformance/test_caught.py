@@ -64,6 +64,14 @@ async def test_messages_come_in_pages(ground: Ground) -> None:
     assert [m.body for m in first + second] == ["4", "3", "2", "1", "0"]
 
 
+async def test_only_what_was_caught_after_another_is_asked_for(ground: Ground) -> None:
+    await ground.store.caught.keep_caught([attempt(HANAKO, body=str(n)) for n in range(3)])
+    oldest = (await ground.store.caught.list_caught(HERE, None, None, None, 10))[-1]
+    newer = await ground.store.caught.list_caught(HERE, None, None, None, 10, after=oldest.caught_id)
+    assert [message.body for message in newer] == ["2", "1"]
+    assert await ground.store.caught.list_caught(HERE, None, None, None, 10, after=newer[0].caught_id) == []
+
+
 async def test_only_the_latest_are_kept_of_each_tenant(ground: Ground) -> None:
     await ground.store.caught.keep_caught([attempt(MALLORY, tenant=ELSEWHERE, body="theirs")])
     await ground.store.caught.keep_caught([attempt(HANAKO, body="first")])

@@ -7,12 +7,13 @@ from contextlib import asynccontextmanager
 import asyncpg
 import pytest
 
+from noroshi.domain.inbox import Owner
 from noroshi.domain.lanes import Lane
 from noroshi.machine.clock import SystemClock
 from noroshi.ports.announcements import Announcements
 from noroshi.ports.clock import Clock
 from tests.conformance.company import beside, url_of
-from tests.conformance.ground import EMAIL, PUSH, SECOND
+from tests.conformance.ground import EMAIL, HERE, PUSH, SECOND
 from tests.conformance.stores import Store
 
 SOON = 5
@@ -23,13 +24,18 @@ class Hearer:
 
     def __init__(self, announcements: Announcements) -> None:
         self.lanes: list[Lane] = []
+        self.owners: set[Owner] = set()
         self.changes = 0
         self.announcements = announcements
         self._news = asyncio.Event()
-        announcements.listen(self._hear_lanes, self._hear_change)
+        announcements.listen(self._hear_lanes, self._hear_change, self._hear_owners)
 
     def _hear_lanes(self, lanes: Iterable[Lane]) -> None:
         self.lanes += lanes
+        self._news.set()
+
+    def _hear_owners(self, owners: Iterable[Owner]) -> None:
+        self.owners.update(owners)
         self._news.set()
 
     def _hear_change(self) -> None:
@@ -69,6 +75,23 @@ async def test_what_is_announced_is_heard_at_once_here_and_soon_elsewhere(store:
             there.announcements.announce([PUSH])
             await here.until(lambda: here.lanes == [EMAIL, PUSH])
         assert here.lanes.count(EMAIL) == 1  # nobody hears their own words come back
+
+
+async def test_of_changed_inboxes_the_others_hear_and_this_one_knows(store: Store, clock: Clock) -> None:
+    owners = {Owner(HERE, f"人{number}" * 30) for number in range(300)}  # more than one hint can hold
+    async with beside(store, clock) as other, hearing(store) as here, hearing(other) as there:
+        here.announcements.announce_inboxes(owners)
+        if other is not store:
+            await there.until(lambda: there.owners == owners)
+        assert (here.owners, here.changes, there.changes) == (set(), 0, 0)
+
+
+async def test_of_too_many_changed_inboxes_it_is_only_said_that_one_should_look(store: Store, clock: Clock) -> None:
+    async with beside(store, clock) as other, hearing(store) as here, hearing(other) as there:
+        here.announcements.announce_inboxes(Owner(HERE, f"person-{number}") for number in range(10_001))
+        if other is not store:
+            await there.until(lambda: there.changes == 1)
+        assert there.owners == set()
 
 
 async def test_a_change_makes_everybody_look_again(store: Store, clock: Clock) -> None:  # N4.7

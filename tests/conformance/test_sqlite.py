@@ -99,6 +99,14 @@ def test_every_named_query_prepares_and_never_walks_through_a_table(name: str) -
     assert set(walks) <= in_memory
 
 
+@pytest.mark.parametrize(
+    "name", ["count_statuses_of_batches", "list_batches", "list_caught", "list_templates", "list_users"]
+)
+def test_a_page_of_a_list_is_read_without_reading_the_whole_tenant(name: str) -> None:
+    plan = plan_of(a_fresh_connection(), name)
+    assert [step for step in plan if "(tenant=?)" in step] == []
+
+
 def test_every_named_query_is_used_and_every_used_one_exists() -> None:
     folders = (SOURCES.parent, SOURCES.parents[1] / "care")
     source = "\n".join(path.read_text(encoding="utf-8") for folder in folders for path in folder.glob("*.py"))

@@ -198,7 +198,7 @@ def test_on_a_full_disk_what_was_accepted_is_finished_and_room_is_enough_to_go_o
 
 def is_sent(caller: Caller, batch_id: str) -> bool:
     statuses: dict[str, int] = caller.call("GET", f"{NOTIFICATIONS}/{batch_id}/status").fields["statuses"]
-    return statuses == {"SENT": 1}
+    return statuses == {"DELIVERED": 1}
 
 
 def test_a_server_whose_store_cannot_grow_refuses_and_goes_on_when_it_can(tmp_path: Path) -> None:

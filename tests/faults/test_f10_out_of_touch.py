@@ -25,7 +25,7 @@ from tests.faults.sweep.trial import now
 from tests.services.databases import Databases
 from tests.stand_ins.ledger_provider.wire import Conduct
 
-pytestmark = pytest.mark.xdist_group("processes")
+pytestmark = pytest.mark.xdist_group("f10_out_of_touch")
 
 PEOPLE, MESSAGES, AT_ONCE = 60, 120, 10
 WARM = 40

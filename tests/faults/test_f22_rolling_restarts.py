@@ -16,7 +16,7 @@ from tests.faults.sweep.seeded import seed
 from tests.services.databases import Databases
 from tests.stand_ins.ledger_provider.wire import Conduct
 
-pytestmark = pytest.mark.xdist_group("processes")
+pytestmark = pytest.mark.xdist_group("f22_rolling_restarts")
 
 IS_FULL = os.environ.get("NOROSHI_TEST_FULL") == "1"
 DELAY = timedelta(milliseconds=150)

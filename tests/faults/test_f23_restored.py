@@ -18,7 +18,7 @@ from tests.faults.machinery.caller import Caller
 from tests.faults.machinery.processes import ServedNoroshi
 from tests.stand_ins.ledger_provider.process import LedgerProvider
 
-pytestmark = pytest.mark.xdist_group("processes")
+pytestmark = pytest.mark.xdist_group("f23_restored")
 
 PEOPLE = 100
 ROUNDS = 10

@@ -24,7 +24,7 @@ from tests.services.fixtures import StartPostgres
 from tests.services.postgres import PostgresServer
 from tests.stand_ins.ledger_provider.wire import Conduct
 
-pytestmark = pytest.mark.xdist_group("processes")
+pytestmark = pytest.mark.xdist_group("f6_server_restarts")
 
 IS_FULL = os.environ.get("NOROSHI_TEST_FULL") == "1"
 RESTARTS = Plan(kills=100 if IS_FULL else 20, messages=10_000 if IS_FULL else 2_000, lifetime=(0.1, 0.6), max_batch=3)

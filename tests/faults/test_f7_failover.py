@@ -19,7 +19,7 @@ from tests.services.fixtures import StartPostgres
 from tests.services.postgres import PostgresServer
 from tests.stand_ins.ledger_provider.wire import Conduct
 
-pytestmark = [pytest.mark.xdist_group("processes"), pytest.mark.slow]
+pytestmark = [pytest.mark.xdist_group("f7_failover"), pytest.mark.slow]
 
 PLAN = Plan(kills=1, messages=2_000, max_batch=3)
 

@@ -16,7 +16,7 @@ from tests.faults.sweep.seeded import Seeded, seed
 from tests.faults.sweep.table import POINTS, Row
 from tests.faults.sweep.workloads import SEND
 
-pytestmark = pytest.mark.xdist_group("processes")
+pytestmark = pytest.mark.xdist_group("l2_crash_points")
 
 ROUNDS = 10 if os.environ.get("NOROSHI_TEST_FULL") == "1" else 1
 SERVERS = {"sqlite": 2, "postgres": 3}

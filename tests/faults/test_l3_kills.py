@@ -17,7 +17,7 @@ from tests.faults.sweep.kills import Kill, Plan, kill_under_load, render_kills
 from tests.faults.sweep.seeded import seed
 from tests.faults.sweep.trial import Trial
 
-pytestmark = pytest.mark.xdist_group("processes")
+pytestmark = pytest.mark.xdist_group("l3_kills")
 
 IS_FULL = os.environ.get("NOROSHI_TEST_FULL") == "1"
 PLANS = {

@@ -25,7 +25,7 @@ from tests.faults.machinery.caller import Caller
 from tests.faults.machinery.processes import NotReadyError, ServedNoroshi
 from tests.stand_ins.ledger_provider.process import ROOT, LedgerProvider, importing_environment
 
-pytestmark = pytest.mark.xdist_group("processes")
+pytestmark = pytest.mark.xdist_group("move")
 
 PEOPLE = 100
 ROUNDS = 3

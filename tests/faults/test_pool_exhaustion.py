@@ -22,7 +22,7 @@ from tests.services.databases import Databases
 from tests.services.fixtures import StartPostgres
 from tests.services.postgres import PostgresServer
 
-pytestmark = pytest.mark.xdist_group("processes")
+pytestmark = pytest.mark.xdist_group("pool_exhaustion")
 
 PEOPLE = 20
 PATIENCE = 30
@@ -30,8 +30,10 @@ DEAD_LETTERS = "/api/v1/dead-letters"
 AT_ONCE_SECONDS = 3.0
 """For an accepted call, while readings wait."""
 
-_WAITING = "SELECT count(*) FROM pg_stat_activity WHERE application_name = 'noroshi' AND wait_event_type = 'Lock'"
-_CUT_OFF = "SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE application_name = 'noroshi'"
+MAX_CONNECTIONS = 30
+
+_WAITING = "SELECT count(*) FROM pg_stat_activity WHERE application_name LIKE 'noroshi%' AND wait_event_type = 'Lock'"
+_CUT_OFF = "SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE application_name LIKE 'noroshi%'"
 
 
 @contextlib.contextmanager
@@ -84,7 +86,7 @@ def test_readings_that_wait_stop_neither_accepting_nor_sending(tmp_path: Path, p
 def test_a_server_without_a_connection_to_spare_is_told_and_got_over(
     tmp_path: Path, start_postgres: StartPostgres
 ) -> None:
-    server = start_postgres(max_connections="30")
+    server = start_postgres(max_connections=str(MAX_CONNECTIONS))
     with served(tmp_path, OwnDatabase(server.url), workers=1) as (fleet, caller):
         fleet.post("before", fleet.seeded.people[:5], "email")
         with all_connections_taken(server):
@@ -105,14 +107,17 @@ def test_a_server_without_a_connection_to_spare_is_told_and_got_over(
 
 @contextlib.contextmanager
 def all_connections_taken(server: PostgresServer) -> Iterator[None]:
-    """Those of the product are cut off, and others are quicker to take their place."""
+    """Those of the product are cut off, and others are quicker to take their place. A session that is only beginning
+    is in no list yet: not before every place is ours can nobody else have one."""
     with contextlib.ExitStack() as held:
         deadline = time.monotonic() + timedelta(seconds=PATIENCE).total_seconds()
         first = held.enter_context(psycopg.connect(server.url, autocommit=True))
-        while first.execute("SELECT 1 FROM pg_stat_activity WHERE application_name = 'noroshi'").fetchall():
+        taken = 1
+        while taken < MAX_CONNECTIONS:
             assert time.monotonic() < deadline
             first.execute(_CUT_OFF)
             with contextlib.suppress(psycopg.OperationalError):
                 while True:
                     held.enter_context(psycopg.connect(server.url, autocommit=True))
+                    taken += 1
         yield

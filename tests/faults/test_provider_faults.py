@@ -24,7 +24,7 @@ from tests.faults.sweep.workloads import CODES
 from tests.stand_ins.ledger_provider.ledger import SeenRequest, copies, within_waits
 from tests.stand_ins.ledger_provider.wire import Conduct
 
-pytestmark = pytest.mark.xdist_group("processes")
+pytestmark = pytest.mark.xdist_group("provider_faults")
 
 SECOND = timedelta(seconds=1)
 OUTAGE = timedelta(minutes=10)

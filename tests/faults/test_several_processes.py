@@ -18,7 +18,7 @@ from tests.stand_ins.ledger_provider.ledger import copies
 from tests.stand_ins.ledger_provider.process import LedgerProvider
 from tests.stand_ins.ledger_provider.wire import Conduct
 
-pytestmark = pytest.mark.xdist_group("processes")
+pytestmark = pytest.mark.xdist_group("several_processes")
 
 PEOPLE = 20
 PATIENCE = 30

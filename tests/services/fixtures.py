@@ -3,9 +3,11 @@
 import os
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
+from pathlib import Path
 
 import pytest
 
+from tests.services.browser import find_chromium
 from tests.services.databases import Databases
 from tests.services.installation import ServiceMissingError
 from tests.services.postgres import PostgresServer, running_postgres
@@ -28,6 +30,13 @@ def postgres_server() -> str:
     """The URL of the maintenance database."""
     with skipping("postgres"):
         return url_of("postgres")
+
+
+@pytest.fixture(scope="session")
+def chromium_path() -> Path:
+    """A browser; two processes of a run may both look for it, and apt waits for the other."""
+    with skipping("chromium"):
+        return find_chromium()
 
 
 @pytest.fixture(scope="session")

@@ -79,11 +79,11 @@ def find_postgres() -> Installation:
         try:
             return source()
         except (ServiceMissingError, RuntimeError, OSError, subprocess.TimeoutExpired) as why:
-            reasons.append(_in_one_line(why))
+            reasons.append(in_one_line(why))
     raise ServiceMissingError("; ".join(reasons))
 
 
-def _in_one_line(why: Exception) -> str:
+def in_one_line(why: Exception) -> str:
     """Programs warn first and say at the very end what went wrong."""
     first, *more = str(why).splitlines()
     return f"{first.partition(': ')[0]}: {more[-1]}" if more else first
@@ -137,15 +137,15 @@ def _from_apt() -> Installation:
     _NO_CLUSTER.parent.mkdir(parents=True, exist_ok=True)
     _NO_CLUSTER.write_text("create_main_cluster = off\n")  # so that Debian neither makes nor starts a server of its own
     try:
-        _apt("update")
-        _apt("install", "--yes", "--no-install-recommends", "postgresql")
+        apt_get("update")
+        apt_get("install", "--yes", "--no-install-recommends", "postgresql")
     finally:
         if is_ours:
             _NO_CLUSTER.unlink()
     return _installed()
 
 
-def _apt(*words: str) -> None:
+def apt_get(*words: str) -> None:
     options = ["-qq", "-o", "DPkg::Lock::Timeout=60", "-o", "Acquire::Retries=1", "-o", "Acquire::http::Timeout=30"]
     quiet = ["env", "DEBIAN_FRONTEND=noninteractive", "apt-get"]
     run_as(Account(), [*quiet, *options, *words], within=_APT_WITHIN)

@@ -50,9 +50,13 @@ class Client:
             "server": ("127.0.0.1", 80),
         }
         sent: list[Message] = []
+        said = iter([raw])
 
         async def receive() -> Message:
-            return {"type": "http.request", "body": raw, "more_body": False}
+            body = next(said, None)
+            if body is None:
+                return {"type": "http.disconnect"}
+            return {"type": "http.request", "body": body, "more_body": False}
 
         async def send(message: Message) -> None:
             sent.append(message)

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from noroshi import bootstrap
+from noroshi.bootstrap import opening
 from noroshi.flow import way
 from noroshi.flow.accept import enqueued, intake
 from noroshi.flow.dispatch import sweeper
@@ -27,7 +27,7 @@ NEVER = timedelta(days=1)
 
 
 def take_rounds_away(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(bootstrap, "DispatchSettings", partial(DispatchSettings, look_every=NEVER, pauses_every=NEVER))
+    monkeypatch.setattr(opening, "DispatchSettings", partial(DispatchSettings, look_every=NEVER, pauses_every=NEVER))
     monkeypatch.setattr(sweeper, "EVERY", NEVER)
     monkeypatch.setattr(intake, "_POLL", NEVER)
     monkeypatch.setattr(enqueued, "EVERY", NEVER)

@@ -141,7 +141,9 @@ async def test_a_clean_stop_and_a_start_on_the_same_file_go_on_where_it_was(serv
     while pages[-1]["next_cursor"]:
         pages.append(await served.call("GET", f"/api/v1/caught?limit=100&cursor={pages[-1]['next_cursor']}"))
     ids = [message["notification_id"] for page in pages for message in page["items"]]
-    assert len(ids) == len(set(ids)) == 600
+    assert len(ids) == len(set(ids)) == 600  # the catcher has a copy of what is in inboxes
+    inboxes = [await served.call("GET", f"/api/v1/users/{guest.user_id}/inbox/unread-count") for guest in guests]
+    assert {inbox["last_entry_id"] for inbox in inboxes} == {1}
 
 
 @pytest.mark.parametrize("store", ["sqlite"], indirect=True)

@@ -27,6 +27,9 @@ def test_everything_is_there_after_a_restart(world: World) -> None:  # N4.6
     assert world.status(world.tell(TARO, channels=["email"])) == "SENT"
 
 
+NOTHING_KEPT = -1
+
+
 def undecided(world: World) -> int:
     """Recipients left to decide, as a stopped product has left them in the store."""
     ((left,),) = world.rows("SELECT coalesce(sum(recipients - next_recipient), -1) FROM batches")
@@ -42,9 +45,13 @@ def test_a_batch_stopped_between_two_slices_is_finished_by_the_next_start(build:
         world.begin("POST", "/api/v1/notifications", world.request(*GUESTS, channels=["email"]))
         world.take_steps(steps)
         world.stop()
-        seen.add(undecided(world) > 0)
+        left = undecided(world)
+        seen.add(left > 0)
         world.start()
         world.until_idle()
+        if left == NOTHING_KEPT:  # the stop was quicker than the call, which was not answered
+            assert not world.listed("/api/v1/users/guest-0000/notifications")
+            continue
         (batch_id,) = {n["batch_id"] for n in world.listed("/api/v1/users/guest-0000/notifications")}
         batch = world.get(f"/api/v1/notifications/{batch_id}")
         assert (batch["accepted"], batch["rejected"], batch["undecided"]) == (5, 1195, 0)

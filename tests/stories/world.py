@@ -30,6 +30,7 @@ from tests.cast import Person
 from tests.faults.machinery.sim_loop import SimLoop
 from tests.faults.machinery.sim_ports import SimClock, SimDice
 from tests.faults.machinery.wired_loop import WiredLoop
+from tests.stand_ins.line_in_memory import LineInMemory
 from tests.stores import MONDAY, hasty
 from tests.stories.client import Answer, Client, Json
 
@@ -54,16 +55,18 @@ class StillRenderer(InlineRenderer):
 
 class World:
     """Time passes only when a story says so. `settings` are those of the command line, by key; `store` among them is
-    the URL of a database, without which the store is a file in the folder."""
+    the URL of a database, without which the store is a file in the folder. What is told in-app is caught like the rest,
+    unless a story is about the inbox and says `inbox="on"`."""
 
     def __init__(self, folder: Path, start: datetime = MONDAY, **settings: str) -> None:
         self.folder = folder
         self._order = random.Random("order")
         self._dice = SimDice(random.Random("dice"))
-        self._settings = read_settings({}, {"data": str(folder), **settings})
+        self._settings = read_settings({}, {"data": str(folder), "inbox": "off", **settings})
         self.is_on_postgres = self._settings.is_on_postgres
         self.loop = self._loop_from(0.0)
         self.clock = SimClock(self.loop, at(start))
+        self.line = LineInMemory(self.clock)
         self.open()
 
     # the life of the product
@@ -108,7 +111,7 @@ class World:
 
     async def _start(self, machine: Machine) -> Noroshi:
         self._lock = None if self.is_on_postgres else DataLock(self.folder)
-        noroshi = join(self._settings, machine, self.store, self._lock, is_dev=True)
+        noroshi = join(self._settings, machine, self.store, self._lock, is_dev=True, line=self.line)
         await noroshi.start()
         return noroshi
 
@@ -304,6 +307,14 @@ class World:
             return apsw.Connection(str(self._settings.store_path)).execute(question).fetchall()
         with psycopg.connect(self._settings.store, options="-c search_path=noroshi") as connection:
             return connection.execute(question).fetchall()
+
+    def change(self, statement: str) -> None:
+        """Somebody's hand in the tables of a product that is stopped."""
+        if not self.is_on_postgres:
+            apsw.Connection(str(self._settings.store_path)).execute(statement)
+            return
+        with psycopg.connect(self._settings.store, options="-c search_path=noroshi") as connection:
+            connection.execute(statement)
 
     def caught(self, person: Person | None = None, channel: str | None = None) -> list[Json]:
         """What was caught, oldest first."""

@@ -1,16 +1,18 @@
 """A desk for shape tests: the ports as plain dictionaries, and an ASGI client; real-store stories live elsewhere."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from datetime import timedelta
 from typing import Any
 from urllib.parse import unquote
 
 import msgspec
 from msgspec import Struct
+from tests.onlookers import nobody_looks
+from tests.unit.shop_stub import StubShop
 
 from noroshi.domain import api_keys
 from noroshi.domain.addressing import Usage
-from noroshi.domain.batches import BatchHead, BatchView, Progress, Rejection
+from noroshi.domain.batches import BatchHead, BatchSummary, BatchView, Progress, Rejection
 from noroshi.domain.categories import Categories
 from noroshi.domain.channels import CHANNELS
 from noroshi.domain.enqueued import EnqueuedView, RequestState
@@ -25,9 +27,12 @@ from noroshi.domain.ids import (
     notification_id,
     show,
 )
+from noroshi.domain.inbox import InboxEntry, InboxFilter, InboxHead, Marked, News, Owner
 from noroshi.domain.instants import Instant
-from noroshi.domain.people import Device, Preferences, User
+from noroshi.domain.lanes import Lane
+from noroshi.domain.people import Device, Preferences, User, UserSummary
 from noroshi.domain.priorities import Priority
+from noroshi.domain.problems import ProblemError
 from noroshi.domain.records import (
     ApiKey,
     CaughtMessage,
@@ -38,13 +43,18 @@ from noroshi.domain.records import (
     NotificationView,
     Pause,
     PauseKind,
+    RaisedAlert,
     StatusCounts,
+    Workload,
 )
 from noroshi.domain.requests import AcceptedAnswer, Caller, NotificationRequest
 from noroshi.domain.states import Status
-from noroshi.domain.templates import TemplateVersion
+from noroshi.domain.templates import Content, TemplateSummary, TemplateVersion
 from noroshi.entrypoints.api.desk import Misbehaviour
 from noroshi.flow.accept.gate import Gate
+from noroshi.flow.accept.passes import Passes
+from noroshi.machine.envelopes import AesEnvelopes
+from noroshi.machine.meter import NullMeter
 
 PEPPER = b"pepper"
 NOON = Instant(1_700_000_000_000_000)
@@ -113,6 +123,12 @@ class StubPeople:
     async def get_user(self, tenant: TenantId, user_id: str) -> User | None:
         return self.users.get(user_id)
 
+    async def list_users(self, tenant: TenantId, prefix: str, after: str | None, limit: int) -> list[UserSummary]:
+        wanted = [
+            user for user in self.users.values() if user.user_id.startswith(prefix) and user.user_id > (after or "")
+        ]
+        return [UserSummary(u.user_id, u.name, None, None, ("email",), NOON, NOON) for u in wanted][:limit]
+
     async def remove_user(self, tenant: TenantId, user_id: str) -> bool:
         return user_id != "hanako" and self.users.pop(user_id, None) is not None
 
@@ -165,6 +181,9 @@ class StubTemplates:
     async def versions(self, tenant: TenantId, template_id: str) -> list[TemplateVersion]:
         return [row for row in self.rows if row.template_id == template_id]
 
+    async def list_templates(self, tenant: TenantId, after: str | None, limit: int) -> list[TemplateSummary]:
+        return [TemplateSummary("welcome", ("email",), ("en",), 1, NOON, NOON)]
+
     async def channels(self, tenant: TenantId, template_id: str) -> tuple[str, ...]:
         return ("email",)
 
@@ -181,7 +200,7 @@ class StubRenderer:
         return self.complaint
 
     async def render(self, jobs: Sequence[Any]) -> Sequence[Any]:
-        return []
+        return [Content(body=job.template.body, subject=job.template.subject) for job in jobs]
 
 
 class StubBatches:
@@ -250,6 +269,15 @@ class StubHistory:
     ) -> list[NotificationView]:
         newest_first = self.views[::-1]
         return [view for view in newest_first if before is None or view.notification_id < before[1]][:limit]
+
+    async def find(self, tenant: TenantId, wanted: NotificationId) -> NotificationView | None:
+        return next((view for view in self.views if view.notification_id == wanted), None)
+
+    async def list_batches(
+        self, tenant: TenantId, before: BatchId | None, after: BatchId | None, limit: int
+    ) -> list[BatchSummary]:
+        kept = StubBatches()
+        return [BatchSummary(kept.view.head, kept.view.progress, None, kept.status_counts)]
 
     async def has_user(self, tenant: TenantId, user_id: str) -> bool:
         return user_id == "hanako"
@@ -325,14 +353,78 @@ class StubRequests:
         return 0
 
 
+class StubAlerts:
+    async def list_alerts(
+        self, tenant: TenantId, before: tuple[Instant, str, str] | None, limit: int
+    ) -> list[RaisedAlert]:
+        return [RaisedAlert("dead_letters", "warning", "email", NOON, NOON, 3)]
+
+
 class StubCaught:
     async def keep_caught(self, attempts: Sequence[Any]) -> None: ...
 
     async def list_caught(
-        self, tenant: TenantId, channel: str | None, user_id: str | None, before: int | None, limit: int
+        self,
+        tenant: TenantId,
+        channel: str | None,
+        user_id: str | None,
+        before: int | None,
+        limit: int,
+        *,
+        after: int = 0,
     ) -> list[CaughtMessage]:
         one = notification_id(BATCH, 0, 0)
         return [CaughtMessage(1, "email", "hanako", one, "h***@example.com", "Hi", None, "Hello", {}, NOON)]
+
+
+class StubInbox:
+    """Hanako has one entry, and nobody else an inbox."""
+
+    def __init__(self) -> None:
+        self.entry = InboxEntry(1, notification_id(BATCH, 0, 0), "general", '{"body":"Hello"}', NOON)
+
+    async def head(self, owner: Owner) -> InboxHead | None:
+        return InboxHead(1, 1, 0) if owner.user_id == "hanako" else None
+
+    async def page(self, owner: Owner, matching: InboxFilter, before: int | None, limit: int) -> list[InboxEntry]:
+        return [self.entry]
+
+    async def after(self, owner: Owner, number: int, limit: int) -> list[InboxEntry]:
+        return [self.entry] if number == 0 else []
+
+    async def news(self, asked: Sequence[tuple[Owner, int]], limit: int) -> list[News]:
+        return []
+
+    async def mark(self, owner: Owner, number: int, *, is_archived: bool) -> Marked | None:
+        return Marked(1, NOON, None, InboxHead(1, 0, 1)) if number == 1 else None
+
+    async def read_all(self, owner: Owner, up_to: int, limit: int) -> int:
+        return 1
+
+    async def forget_before(self, moment: Instant, limit: int) -> int:
+        return 0
+
+
+class StubTickets:
+    def __init__(self) -> None:
+        self.spent: set[bytes] = set()
+
+    async def spend(self, tenant: TenantId, ticket: bytes, expires_at: Instant) -> bool:
+        is_first = ticket not in self.spent
+        self.spent.add(ticket)
+        return is_first
+
+
+class StubDice:
+    def __init__(self) -> None:
+        self._throws = 0
+
+    def fraction(self) -> float:
+        return 0.5
+
+    def bits(self, count: int) -> int:
+        self._throws += 1
+        return self._throws
 
 
 class StubDesk:
@@ -342,6 +434,11 @@ class StubDesk:
         for scope, key in KEYS.items():
             self.keys.rows[api_keys.key_id(key)] = stored(key, scope)
         self.gate = Gate(self.keys, PEPPER, self.clock)
+        self.tickets = StubTickets()
+        self.passes = Passes(self.gate, PEPPER, self.tickets, self.clock, StubDice())
+        self.inbox = StubInbox()
+        self.live = nobody_looks(self.inbox, self.clock, NullMeter())
+        self.origins = frozenset({"https://shop.example"})
         self.batches: Any = StubBatches()
         self.people = StubPeople()
         self.devices = StubDevices()
@@ -351,6 +448,9 @@ class StubDesk:
         self.pauses = StubPauses()
         self.requests = StubRequests()
         self.caught = StubCaught()
+        self.alerts = StubAlerts()
+        self.shop = StubShop()
+        self.envelopes = AesEnvelopes({1: bytes(32)})
         self.renderer = StubRenderer()
         self.categories = Categories()
         self.dispatchable_channels = frozenset(CHANNELS)
@@ -359,7 +459,9 @@ class StubDesk:
         self.raises: Exception | None = None
         self.problems: list[str] = []
         self.has_catcher = True
+        self.is_dev = True
         self.changes = 0
+        self.heard: list[tuple[str, dict[str, str], bytes]] = []
 
     async def accept(self, caller: Caller, request: NotificationRequest, key: str | None) -> AcceptedAnswer:
         if self.raises is not None:
@@ -371,6 +473,11 @@ class StubDesk:
     async def cancel(self, caller: Caller, batch_id: BatchId) -> int | None:
         return 3 if batch_id == BATCH else None
 
+    async def hear(self, account: str, headers: Mapping[str, str], raw: bytes) -> None:
+        if "x-line-signature" not in headers:
+            raise ProblemError("bad_signature", "The signature is missing.")
+        self.heard.append((account, dict(headers), raw))
+
     def pauses_changed(self) -> None:
         self.changes += 1
 
@@ -380,11 +487,17 @@ class StubDesk:
     def announce_enqueued(self) -> None:
         self.changes += 1
 
+    def inbox_changed(self, owner: Owner, head: InboxHead) -> None:
+        self.changes += 1
+
     def misbehave(self, how: Misbehaviour | None) -> bool:
         return self.has_catcher
 
     def metrics_text(self) -> bytes:
         return b"noroshi_up 1\n"
+
+    async def workload(self) -> Workload:
+        return Workload(7, {Lane("email", "smtp", Priority.NORMAL): NOON}, ("smtp",), {"smtp": NOON})
 
     async def readiness(self) -> list[str]:
         return self.problems
@@ -434,11 +547,14 @@ class Client:
 
         async def receive() -> dict[str, Any]:
             self.pieces_read += 1
+            if not pieces:
+                return {"type": "http.disconnect"}
             return {"type": "http.request", "body": pieces.pop(0), "more_body": bool(pieces)}
 
         async def send(message: dict[str, Any]) -> None:
             messages.append(message)
 
         await self.app(scope, receive, send)
-        start, rest = messages
-        return Reply(start["status"], {k.decode(): v.decode() for k, v in start["headers"]}, rest["body"])
+        start, *rest = messages
+        text = b"".join(message.get("body", b"") for message in rest)
+        return Reply(start["status"], {k.decode(): v.decode() for k, v in start["headers"]}, text)

@@ -8,7 +8,7 @@ import pytest
 from structlog.testing import capture_logs
 from tests.unit.api_stub import BATCH, KEYS, REQUEST, Client, StubDesk
 
-from noroshi.domain.ids import show
+from noroshi.domain.ids import notification_id, show
 from noroshi.domain.problems import PROBLEMS, ProblemError
 from noroshi.domain.records import KeyScope
 from noroshi.entrypoints.api.app import build_app
@@ -18,14 +18,17 @@ from noroshi.entrypoints.api.routes import ACCEPT, ROUTES
 
 FINE = {"user_ids": ["hanako"], "template_id": "welcome"}
 GUARDED = [row for row in ROUTES if row.scope is not None]
-OPEN = [row for row in ROUTES if row.scope is None]
+OPEN = [row for row in ROUTES if row.scope is None and row.body is None]
 
 REVIEWED = """
 POST send /api/v1/notifications
+GET read /api/v1/notifications
 GET read /api/v1/notifications/{batch_id}
 GET read /api/v1/notifications/{batch_id}/status
 GET read /api/v1/notifications/{batch_id}/rejections
+GET read /api/v1/notifications/{batch_id}/notifications/{notification_id}
 POST send /api/v1/notifications/{batch_id}/cancel
+GET read /api/v1/users
 PUT send /api/v1/users/{user_id}
 GET read /api/v1/users/{user_id}
 DELETE send /api/v1/users/{user_id}
@@ -36,9 +39,20 @@ GET read /api/v1/users/{user_id}/notification-preferences
 PUT send /api/v1/users/{user_id}/notification-preferences
 GET read /api/v1/users/{user_id}/rate-limits
 GET read /api/v1/users/{user_id}/notifications
+GET read /api/v1/users/{user_id}/inbox
+GET read /api/v1/users/{user_id}/inbox/unread-count
+POST send /api/v1/users/{user_id}/inbox/read-all
+POST send /api/v1/users/{user_id}/inbox/{entry_id}/read
+POST send /api/v1/users/{user_id}/inbox/{entry_id}/archive
+POST read /api/v1/users/{user_id}/inbox/tickets
+GET read /api/v1/users/{user_id}/inbox/stream
+GET read /api/v1/users/{user_id}/inbox/socket
+POST send /api/v1/users/{user_id}/tokens
+GET read /api/v1/templates
 POST admin /api/v1/templates/{template_id}
 GET read /api/v1/templates/{template_id}
 POST admin /api/v1/templates/{template_id}/rollback
+POST read /api/v1/templates/{template_id}/preview
 GET read /api/v1/dead-letters
 POST admin /api/v1/dead-letters/replay
 POST admin /api/v1/dead-letters/discard
@@ -54,16 +68,48 @@ DELETE admin /api/v1/pauses/{pause_id}
 GET read /api/v1/caught
 PUT admin /api/v1/caught/misbehaviour
 DELETE admin /api/v1/caught/misbehaviour
+GET read /api/v1/alerts
+GET read /api/v1/caught/{caught_id}
+GET read /api/v1/workload
+POST admin /api/v1/farms
+GET read /api/v1/farms
+PUT admin /api/v1/farms/{farm_id}
+GET read /api/v1/farms/{farm_id}
+PUT send /api/v1/customers/{customer_id}
+GET read /api/v1/customers/{customer_id}
+POST send /api/v1/reservations
+GET read /api/v1/reservations
+GET read /api/v1/reservations/{reservation_id}
+POST send /reservations/{reservation_id}/cancel
+GET read /reservations/{reservation_id}/booked
+GET read /dev/notifications/preview
+POST admin /notifications/send-pending
+POST admin /notifications/send-job/{job_id}
+POST None /stripe/webhook
+POST None /webhooks/{account}
 GET None /healthz
 GET None /readyz
 GET None /metrics
+GET None /inbox.js
+GET None /inbox-look.js
+GET None /inbox-demo
+GET None /inbox-demo.js
 GET None /openapi.json
 """
 
 
 def target(row: Row) -> str:
-    ids = {"batch_id": show(BATCH), "request_id": show(REQUEST), "user_id": "hanako", "template_id": "welcome"}
-    numbers = {"token_id": 1, "dead_letter_id": 1, "pause_id": 1}
+    one = show(notification_id(BATCH, 0, 0))
+    ids = {
+        "batch_id": show(BATCH),
+        "notification_id": one,
+        "request_id": show(REQUEST),
+        "user_id": "hanako",
+        "template_id": "welcome",
+    }
+    numbers = {"token_id": 1, "dead_letter_id": 1, "pause_id": 1, "entry_id": 1, "caught_id": 1}
+    ids |= {"account": "line", "customer_id": "hanako"}
+    numbers |= {"farm_id": 1, "reservation_id": 237, "job_id": 20}
     return row.path.format(**ids, **numbers)
 
 
@@ -95,17 +141,25 @@ async def test_open_routes_need_no_key_and_ignore_queries(row: Row) -> None:
 
 
 @pytest.mark.parametrize("row", ROUTES, ids=lambda row: row.name)
-async def test_every_answer_has_a_request_id_and_is_neither_cached_nor_sniffed(row: Row) -> None:
+async def test_every_answer_has_a_request_id_and_is_not_sniffed_nor_cached_unless_it_says_so(row: Row) -> None:
     reply = await Client(build_app(StubDesk())).call(row.method, target(row), b"")
     assert reply.headers["x-request-id"]
-    assert reply.headers["cache-control"] == "no-store"
+    assert reply.headers["cache-control"] == dict(row.headers).get(b"cache-control", b"no-store").decode()
     assert reply.headers["x-content-type-options"] == "nosniff"
+
+
+async def test_the_demonstration_is_there_in_development_only() -> None:
+    desk = StubDesk()
+    desk.is_dev = False
+    for path in ("/inbox-demo", "/inbox-demo.js"):
+        assert (await Client(build_app(desk), None).call("GET", path)).status == 404
+    assert (await Client(build_app(desk), None).call("GET", "/inbox.js")).status == 200
 
 
 @pytest.mark.parametrize(
     ("path", "allow"),
     [
-        ("/api/v1/notifications", "POST"),
+        ("/api/v1/notifications", "POST, GET, HEAD"),
         ("/api/v1/users/hanako", "PUT, GET, DELETE, HEAD"),
         ("/healthz", "GET, HEAD"),
     ],
@@ -234,3 +288,27 @@ def test_operation_names_are_unique() -> None:
 @pytest.mark.parametrize("row", ROUTES, ids=lambda row: row.name)
 def test_every_row_names_only_registered_problems(row: Row) -> None:
     assert set(problem_codes(row)) <= set(PROBLEMS)
+
+
+@pytest.mark.parametrize("wrong", ["hanako", "U123", "u" + "0" * 32, "U" + "0" * 33, "U" + "g" * 32, "", 7])
+async def test_what_is_no_line_user_id_is_refused_by_name(wrong: object) -> None:  # N1.13
+    reply = await Client(build_app(StubDesk())).call("PUT", "/api/v1/users/hanako", {"line_user_id": wrong})
+    assert (reply.status, reply.json["field"]) == (422, "line_user_id")
+
+
+async def test_a_webhook_is_passed_on_as_it_came() -> None:
+    desk = StubDesk()
+    raw = b'{ "events":[],\r\n"a":1,"a":2}\x00'
+    reply = await Client(build_app(desk), None).call(
+        "POST", "/webhooks/line", parts=[raw[:5], raw[5:]], X_Line_Signature="s="
+    )
+    assert reply.status == 200
+    ((account, headers, heard),) = desk.heard
+    assert (account, headers["x-line-signature"], heard) == ("line", "s=", raw)
+    unsigned = await Client(build_app(desk), None).call("POST", "/webhooks/line", raw)
+    assert (unsigned.status, unsigned.json["code"]) == (401, "bad_signature")
+
+
+async def test_a_webhook_has_a_largest_size() -> None:
+    reply = await Client(build_app(StubDesk()), None).call("POST", "/webhooks/line", b"x" * 5_000_001)
+    assert (reply.status, reply.json["code"]) == (413, "too_large")

@@ -30,7 +30,7 @@ class KeptInMemory:
     async def keep_caught(self, attempts: Sequence[Attempt]) -> None:
         self.kept.extend(attempts)
 
-    async def list_caught(self, *_: Any) -> Any: ...
+    async def list_caught(self, *_: Any, **__: Any) -> Any: ...
 
 
 def an_attempt(number: int = 1, lane: Lane = PUSH, attempt: int = 1) -> Attempt:

@@ -1,21 +1,21 @@
 """The command line: keys, versions, and a server that starts, says no clearly, and stops cleanly."""
 
+import ast
 import json
 import os
 import re
-import signal
 import socket
 import subprocess
 import sys
 from collections.abc import Iterator
 from pathlib import Path
-from urllib.request import Request, urlopen
 
 import pytest
+from tests.stories.demonstration import Demonstration
 from typer.testing import CliRunner, Result
 
 from noroshi import __version__
-from noroshi.entrypoints.cli.demonstration import demonstration_commands
+from noroshi.entrypoints.cli.demonstration.printing import commands
 from noroshi.entrypoints.cli.main import app
 
 KEY = re.compile(r"nrs_[0-9A-Za-z]{36}")
@@ -111,53 +111,41 @@ def test_a_worker_for_what_does_not_exist_is_refused(words: tuple[str, str], tmp
     assert refused.stderr.startswith(f"noroshi: {words[0]} takes ")
 
 
-class Demonstration:
-    """A server in a process of its own; made when it has printed its last command, so it listens."""
-
-    def __init__(self, data: Path) -> None:
-        words = ["serve", "--dev", "--port", "0", "--data", str(data)]
-        self.process = subprocess.Popen(
-            [sys.executable, "-m", "noroshi.entrypoints.cli.main", *words],
-            env={**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)},
-            stdout=subprocess.PIPE,
-            text=True,
-        )
-        assert self.process.stdout is not None
-        lines = []
-        for line in self.process.stdout:
-            lines.append(line.strip())
-            if len(lines) > 2 and lines[-2] == "# Why it arrived":
-                break
-        self.text = "\n".join(lines)
-        self.url = re.search(r"http://127.0.0.1:\d+", self.text)[0]  # type: ignore[index]
-        self.key = KEY.search(self.text)[0]  # type: ignore[index]
-
-
 @pytest.fixture
 def demonstration(tmp_path: Path) -> Iterator[Demonstration]:
     started = Demonstration(tmp_path)
-    with started.process:
-        yield started
-        started.process.kill()
+    started.start()
+    yield started
+    started.kill()
 
 
-def test_the_printed_commands_work_and_the_server_ends_cleanly(demonstration: Demonstration, tmp_path: Path) -> None:
+def test_a_second_server_is_told_who_has_the_folder_and_the_first_ends_cleanly(demonstration: Demonstration) -> None:
     # DESIGN 8
-    assert [command for _, command in demonstration_commands(demonstration.url, demonstration.key)] == [
-        line for line in demonstration.text.splitlines() if line.startswith("curl ")
-    ]
-    headers = {"Authorization": f"Bearer {demonstration.key}"}
-    with urlopen(Request(f"{demonstration.url}/api/v1/users/hanako", headers=headers)) as answer:  # noqa: S310
-        assert json.load(answer)["user_id"] == "hanako"
-    refused = noroshi("serve", "--port", "0", "--data", str(tmp_path))
+    refused = noroshi("serve", "--port", "0", "--data", str(demonstration.folder / ".noroshi"))
     assert refused.exit_code == 2
     assert str(demonstration.process.pid) in refused.stderr
-    demonstration.process.send_signal(signal.SIGTERM)
-    assert demonstration.process.wait(20) == 0
+    assert demonstration.stop() == 0
 
 
 def test_the_commands_can_be_pasted() -> None:
-    for _, command in demonstration_commands("http://127.0.0.1:8000", "nrs_x"):
+    for _, command in commands("http://127.0.0.1:8000", "nrs_x"):
         assert command.startswith("curl -s ")
         assert "\n" not in command
         assert command.count("'") % 2 == 0
+
+
+def test_serving_loads_neither_the_client_nor_the_tables_of_other_commands() -> None:
+    """What a server in service holds in memory is what it needs."""
+    script = (
+        "import sys; import noroshi.entrypoints.cli.main, noroshi.entrypoints.cli.servers; print(sorted(sys.modules))"
+    )
+    ran = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True)
+    loaded = set(ast.literal_eval(ran.stdout))
+    strangers = {
+        "pyreqwest",
+        "noroshi.client",
+        "noroshi.entrypoints.cli.demonstration",
+        "noroshi.entrypoints.cli.showing",
+    }
+    assert loaded & strangers == set()
+    assert "noroshi.entrypoints.cli.serving" in loaded

@@ -10,14 +10,16 @@ from hypothesis import strategies as some
 from noroshi.domain.categories import Categories, Category, OnUnknown
 from noroshi.domain.channels import CHANNELS
 from noroshi.domain.deliveries import Claim, Settlement, Verdict
+from noroshi.domain.inbox import Draft
 from noroshi.domain.instants import Instant, plus
 from noroshi.domain.lanes import Lane
-from noroshi.domain.outcomes import Gone, Misconfigured, Outcome, Rejected, Retry, Scope, Sent, Unknown
+from noroshi.domain.outcomes import Gone, Kept, Misconfigured, Outcome, Rejected, Retry, Scope, Sent, Unknown
 from noroshi.domain.priorities import Priority
 from noroshi.domain.templates import Content, RenderFailure
 from noroshi.flow.dispatch.judge import (
     is_failure,
     judge,
+    judge_doubt,
     judge_expired,
     judge_mishap,
     judge_unsent,
@@ -224,6 +226,18 @@ def test_a_one_time_code_without_an_outcome_is_given_up() -> None:  # W11
     assert settlement is not None and (settlement.verdict, settlement.code) == (Verdict.DEAD, "outcome_unknown")
 
 
+def test_what_is_sent_by_settling_was_not_sent_without_it_and_is_not_given_up() -> None:  # W11
+    expired = an_expired(category="one_time_code")
+    settlement = judge_expired(expired, NOW, CATEGORIES, SERVED, repeats=timedelta(days=36_500))
+    assert settlement is not None and settlement.verdict is Verdict.RESEND
+
+
+def test_what_an_inbox_keeps_is_delivered_by_the_settling_commit() -> None:  # N5.4
+    draft = Draft("hanako", "general", "{}")
+    settlement = judged(a_claim(), Kept(draft))
+    assert (settlement.verdict, settlement.draft, settlement.due_at) == (Verdict.DELIVERED, draft, None)
+
+
 def test_the_seventh_claim_without_an_outcome_is_poison() -> None:  # W27, F21
     settlement = judge_expired(an_expired(claims=7), NOW, CATEGORIES, SERVED)
     assert settlement is not None and (settlement.verdict, settlement.code) == (Verdict.DEAD, "poison")
@@ -237,6 +251,52 @@ def test_a_lease_that_outlived_its_delivery_is_expired() -> None:
 def test_a_lane_nobody_here_serves_is_left_alone() -> None:  # F26
     stranger = an_expired(lane=Lane("push", "fcm", Priority.HIGH), claims=9, category="one_time_code")
     assert judge_expired(stranger, NOW, CATEGORIES, SERVED) is None
+
+
+DAY = timedelta(hours=24)
+LONG_AGO = plus(NOW, -DAY)
+CODE = "one_time_code"
+
+
+def test_a_code_of_unknown_outcome_is_tried_again_while_its_provider_knows_it_again() -> None:  # W11, L10
+    sent = judge(a_claim(category=CODE), Unknown("TIMEOUT"), NOW, 0.5, CATEGORIES, STARTED, DAY)
+    left = judge_expired(an_expired(category=CODE, wanted_at=NOW), NOW, CATEGORIES, SERVED, DAY)
+    assert sent.verdict is Verdict.RETRY
+    assert left is not None and left.verdict is Verdict.RESEND
+
+
+def test_once_the_provider_may_have_forgotten_it_the_category_decides() -> None:  # W11
+    sent = judge(a_claim(category=CODE, wanted_at=LONG_AGO), Unknown("TIMEOUT"), NOW, 0.5, CATEGORIES, STARTED, DAY)
+    left = judge_expired(an_expired(category=CODE, wanted_at=LONG_AGO), NOW, CATEGORIES, SERVED, DAY)
+    assert (sent.verdict, sent.code) == (Verdict.DEAD, "outcome_unknown")
+    assert left is not None and (left.verdict, left.code) == (Verdict.DEAD, "outcome_unknown")
+    resent = judge(a_claim(wanted_at=LONG_AGO), Unknown("TIMEOUT"), NOW, 0.5, CATEGORIES, STARTED, DAY)
+    assert resent.verdict is Verdict.RETRY
+
+
+@pytest.mark.parametrize("tried", [{"tries": 1}, {"claims": 2}])
+def test_a_doubtful_code_is_not_sent_once_the_provider_may_have_forgotten_it(tried: dict[str, int]) -> None:
+    settlement = judge_doubt(a_claim(category=CODE, wanted_at=LONG_AGO, **tried), NOW, CATEGORIES, DAY)
+    assert settlement is not None
+    assert (settlement.verdict, settlement.code, settlement.started_at) == (Verdict.DEAD, "outcome_unknown", None)
+
+
+@pytest.mark.parametrize(
+    "claim",
+    [
+        a_claim(category=CODE, wanted_at=LONG_AGO),
+        a_claim(category=CODE, wanted_at=plus(LONG_AGO, seconds(1)), tries=1),
+        a_claim(wanted_at=LONG_AGO, tries=1),
+    ],
+    ids=["never tried", "still known", "may be sent twice"],
+)
+def test_what_is_in_no_doubt_is_sent(claim: Claim) -> None:
+    assert judge_doubt(claim, NOW, CATEGORIES, DAY) is None
+
+
+def test_where_no_provider_knows_anything_again_a_retry_is_a_retry() -> None:
+    claim = a_claim(category=CODE, wanted_at=LONG_AGO, tries=1)
+    assert judge_doubt(claim, NOW, CATEGORIES, timedelta(0)) is None
 
 
 def test_a_mishap_in_composing_counts_as_a_claim_without_outcome() -> None:  # W27

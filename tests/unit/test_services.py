@@ -11,7 +11,7 @@ from pathlib import Path
 
 import psycopg
 import pytest
-from tests.services import installation, shared
+from tests.services import browser, installation, shared
 from tests.services.databases import Databases
 from tests.services.fixtures import StartPostgres, skipping
 from tests.services.installation import Account, Installation, ServiceMissingError, find_postgres, server_account
@@ -159,12 +159,14 @@ def test_a_server_can_have_settings_of_its_own(start_postgres: StartPostgres) ->
     ]
 
 
-def test_a_server_that_cannot_start_says_why_and_leaves_nothing(start_postgres: StartPostgres) -> None:
-    with joined_run() as run:
-        before = set(run.glob("postgres-*"))
+def test_a_server_that_cannot_start_says_why_and_leaves_nothing(
+    start_postgres: StartPostgres, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.delenv(VARIABLE, raising=False)
+    with joined_run() as run:  # its own: in that of all tests others start servers meanwhile
         with pytest.raises(RuntimeError, match="no_such_setting"):
             start_postgres(no_such_setting="1")
-        assert set(run.glob("postgres-*")) == before
+        assert not list(run.glob("postgres-*"))
 
 
 def test_a_standby_takes_over_with_every_commit_it_confirmed(start_postgres: StartPostgres) -> None:
@@ -288,7 +290,7 @@ def test_apt_is_asked_as_root_only_and_starts_no_server_of_its_own(
     asked: list[tuple[str, str]] = []
     drop_in = tmp_path / "createcluster.d" / "noroshi-tests.conf"
     monkeypatch.setattr(installation, "_NO_CLUSTER", drop_in)
-    monkeypatch.setattr(installation, "_apt", lambda *words: asked.append((words[0], drop_in.read_text())))
+    monkeypatch.setattr(installation, "apt_get", lambda *words: asked.append((words[0], drop_in.read_text())))
     monkeypatch.setattr(installation, "_installed", lambda: Installation(tmp_path, Account()))
     monkeypatch.setattr(shutil, "which", lambda _: "apt-get")
     monkeypatch.setattr(os, "geteuid", lambda: 1000)
@@ -320,3 +322,37 @@ def test_a_machine_without_a_server_says_why_once(alone: None, monkeypatch: pyte
     assert asked == ["installed", "from_apt", "from_wheel"]
     with pytest.raises(pytest.skip.Exception, match="service missing: postgres: not from"), skipping("postgres"):
         find_postgres()
+
+
+def test_a_machine_without_a_browser_says_why_in_one_line(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.setenv("PATH", str(tmp_path))
+    monkeypatch.delenv("NOROSHI_TEST_CHROMIUM", raising=False)
+    monkeypatch.setattr(os, "geteuid", lambda: 1000)
+    with pytest.raises(ServiceMissingError, match=r"no chromium or .* on PATH; apt needs root$"):
+        browser.find_chromium.__wrapped__()
+
+
+@pytest.mark.parametrize(("says", "is_taken"), [("Chromium 156.0", True), ("please install a snap", False)])
+def test_a_browser_that_is_none_is_passed_over(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, says: str, is_taken: bool
+) -> None:
+    path = tmp_path / "chromium"
+    path.write_text(f"#!/bin/sh\necho '{says}'\n")
+    path.chmod(0o755)
+    monkeypatch.setenv("NOROSHI_TEST_CHROMIUM", str(path))
+    if is_taken:
+        assert browser._installed() == path
+    else:
+        with pytest.raises(ServiceMissingError, match="--version ended with 0"):
+            browser._installed()
+
+
+def test_a_browser_comes_from_apt_with_letters_for_japanese(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    asked: list[tuple[str, ...]] = []
+    monkeypatch.setattr(browser, "apt_get", lambda *words: asked.append(words))
+    monkeypatch.setattr(browser, "_installed", lambda: tmp_path)
+    monkeypatch.setattr(shutil, "which", lambda _: "apt-get")
+    monkeypatch.setattr(os, "geteuid", lambda: 0)
+    assert browser._from_apt() == tmp_path
+    assert [words[0] for words in asked] == ["update", "install"]
+    assert asked[1][-2:] == ("chromium", "fonts-noto-cjk")

@@ -191,3 +191,11 @@ def test_a_lease_margin_is_a_whole_number_of_seconds(text: str) -> None:
     assert read_settings({"NOROSHI_LEASE_MARGIN": "5"}).lease_margin == timedelta(seconds=5)
     with pytest.raises(SettingsError, match="NOROSHI_LEASE_MARGIN must be a whole number above 0"):
         read_settings({"NOROSHI_LEASE_MARGIN": text})
+
+
+def test_an_authority_for_outgoing_calls_must_be_a_file(tmp_path: Path) -> None:
+    (tmp_path / "ca.pem").write_text("")
+    read = read_settings({"NOROSHI_HTTP_CA": str(tmp_path / "ca.pem")}, {"data": str(tmp_path)})
+    assert read.http_ca == tmp_path / "ca.pem"
+    with pytest.raises(SettingsError, match="NOROSHI_HTTP_CA must be the path"):
+        read_settings({"NOROSHI_HTTP_CA": str(tmp_path / "missing.pem")}, {"data": str(tmp_path)})

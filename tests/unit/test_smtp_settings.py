@@ -11,6 +11,7 @@ from noroshi.flow.send.email.smtp.settings import Relay, Security, SmtpSettings,
 from noroshi.flow.send.parts import Off, Parts
 from noroshi.flow.send.registry import RegistryError, call_roll
 from noroshi.ports.caught import Caught
+from noroshi.ports.outgoing import Outgoing
 from noroshi.settings import SettingsError
 from noroshi.settings import read_settings as read_all
 
@@ -107,7 +108,13 @@ def test_everything_that_can_be_set(tmp_path: Path) -> None:
 
 
 def roll(**values: str) -> dict[str, str]:
-    parts = Parts(HandClock(), FixedDice(), cast(Caught, None), {f"NOROSHI_{k.upper()}": v for k, v in values.items()})
+    parts = Parts(
+        HandClock(),
+        FixedDice(),
+        cast(Caught, None),
+        cast(Outgoing, None),
+        {f"NOROSHI_{k.upper()}": v for k, v in values.items()},
+    )
     return call_roll(parts).served
 
 

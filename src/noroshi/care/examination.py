@@ -5,6 +5,7 @@ from noroshi.care.errors import CareError
 from noroshi.care.findings import Finding, fine, problem, warning
 from noroshi.care.floors import examine_versions
 from noroshi.care.opening import opened_tables
+from noroshi.care.quotas import examine_quotas
 from noroshi.care.surroundings import examine_surroundings
 from noroshi.settings import Settings
 from noroshi.storage.errors import UnreachableError, UnsafeStoreError
@@ -16,7 +17,7 @@ from noroshi.storage.vitals import read_vitals
 
 
 async def examine(settings: Settings) -> list[Finding]:
-    findings = [*examine_versions(), *examine_surroundings(settings)]
+    findings = [*examine_versions(), *examine_surroundings(settings), *await examine_quotas(settings)]
     if not settings.is_on_postgres and not settings.store_path.exists():
         return [*findings, warning("store", f"{settings.store_path} is not there yet", "the first start makes it")]
     try:

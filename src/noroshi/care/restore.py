@@ -12,7 +12,7 @@ from noroshi.care.errors import CareError
 from noroshi.care.opening import kept_to_ourselves, opened_tables, proof_of_keys
 from noroshi.domain.doubts import Doubts
 from noroshi.domain.ids import DEFAULT_TENANT
-from noroshi.domain.instants import Instant
+from noroshi.domain.instants import Instant, iso
 from noroshi.domain.marks import Mark, Restored
 from noroshi.domain.records import PauseKind
 from noroshi.settings import Settings
@@ -58,6 +58,8 @@ async def _fill(target: StoreTables, archive: Archive, tell: Told) -> Restoratio
         ("add_pause", DEFAULT_TENANT, now, PauseKind.EVERYTHING, "", now, BY),
         ("put_mark", Mark.RESTORED, msgspec.json.encode(restored).decode(), now),
         ("set_requests_aside", Mark.RESTORED),
+        ("fail_doubtful_jobs", iso(now)),
+        ("end_doubtful_attempts", iso(now)),
         ("remove_mark", Mark.RESTORING),
     )
     return Restoration(restored, copied)

@@ -8,6 +8,7 @@ from msgspec import Struct, field
 from noroshi.domain.ids import BatchId, TenantId
 from noroshi.domain.instants import Instant
 from noroshi.domain.priorities import Priority
+from noroshi.domain.records import StatusCounts
 
 
 class BatchHead(Struct, frozen=True, array_like=True):
@@ -76,3 +77,12 @@ class BatchView(Struct, frozen=True):
     data: dict[str, Any]
     cancelled_at: Instant | None
     answer: bytes | None
+
+
+class BatchSummary(Struct, frozen=True):
+    """A batch in a list. `counts` is None where counting its notifications would take long."""
+
+    head: BatchHead
+    progress: Progress
+    cancelled_at: Instant | None
+    counts: StatusCounts | None

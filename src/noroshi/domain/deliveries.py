@@ -8,6 +8,7 @@ from msgspec import Struct
 
 from noroshi.domain.accounts import BreakerState
 from noroshi.domain.ids import EndpointId, NotificationId, TenantId
+from noroshi.domain.inbox import Draft, Filled
 from noroshi.domain.instants import Instant
 from noroshi.domain.lanes import Lane
 from noroshi.domain.templates import Content, TemplateVersion
@@ -73,13 +74,14 @@ class Verdict(IntEnum):
     SUPPRESSED = 5
     CANCELLED = 6
     RESEND = 7
+    DELIVERED = 8
 
 
 class Settlement(NamedTuple):
     """What becomes of a claim. RETRY: ready again at `due_at`, tries + 1, claims 0. RELEASE: ready again at
     `due_at`, nothing used up, claims as before the claim. RESEND: the outcome was never learnt (a crash); ready
-    again at `due_at` with its claims kept. `is_gone` deactivates the endpoint. `started_at`
-    is when the attempt began (None: no attempt was made)."""
+    again at `due_at` with its claims kept. DELIVERED: the draft becomes an entry of its person's inbox. `is_gone`
+    deactivates the endpoint. `started_at` is when the attempt began (None: no attempt was made)."""
 
     key: DeliveryKey
     fence: int
@@ -91,6 +93,7 @@ class Settlement(NamedTuple):
     code: str = ""
     error: str = ""
     is_gone: bool = False
+    draft: Draft | None = None
 
 
 class Expired(Struct, frozen=True):
@@ -103,14 +106,17 @@ class Expired(Struct, frozen=True):
     tries: int
     category: str
     expires_at: Instant | None
+    wanted_at: Instant = Instant(0)
 
 
 class Settled(Struct, frozen=True):
-    """What a settling commit did: how many deliveries ended, and which results came too late to count."""
+    """What a settling commit did: how many deliveries ended, which results came too late to count, and what came into
+    which inboxes."""
 
     finished: int
     late: tuple[DeliveryKey, ...]
     dead_letters: int
+    filled: tuple[Filled, ...] = ()
 
 
 class Attempt(Struct, frozen=True):

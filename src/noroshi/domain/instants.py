@@ -36,3 +36,8 @@ def plus(instant: Instant, span: timedelta) -> Instant:
 def iso(instant: Instant) -> str:
     """`YYYY-MM-DDTHH:MM:SS.ffffff+00:00`: the form on the wire."""
     return moment_of(instant).isoformat(timespec="microseconds")
+
+
+def instant_of_iso(text: str) -> Instant:
+    """What `iso` was given."""
+    return at(datetime.fromisoformat(text))

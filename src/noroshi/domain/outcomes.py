@@ -5,6 +5,8 @@ from enum import StrEnum
 
 from msgspec import Struct
 
+from noroshi.domain.inbox import Draft
+
 
 class Scope(StrEnum):
     MESSAGE = "message"
@@ -15,6 +17,12 @@ class Sent(Struct, frozen=True, tag=True):
     """The provider took the message."""
 
     message_id: str
+
+
+class Kept(Struct, frozen=True, tag=True):
+    """The message is for an inbox of ours: the commit that settles the delivery keeps it there, which delivers it."""
+
+    draft: Draft
 
 
 class Retry(Struct, frozen=True, tag=True):
@@ -54,4 +62,4 @@ class Unknown(Struct, frozen=True, tag=True):
     error: str = ""
 
 
-Outcome = Sent | Retry | Gone | Rejected | Misconfigured | Unknown
+Outcome = Sent | Kept | Retry | Gone | Rejected | Misconfigured | Unknown

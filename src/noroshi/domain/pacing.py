@@ -36,5 +36,7 @@ class Spacing(Struct, frozen=True):
 def spacing_of(per_second: int) -> Spacing:
     rate = max(per_second, 1)
     burst = max(rate // _BURST_SHARE, 1)
-    # b at once and then one every T make b - 1 + 1/T in a second; rounded up, T errs on the slow side.
-    return Spacing(burst, -(-_SECOND // (rate - burst + 1)))
+    # b at once and then one every T make b - 1 + 1/T in a second; rounded up, T errs on the slow side. One that is sent
+    # late meets those after it, so there is room for one more where one more is little.
+    late = 1 if rate >= _BURST_SHARE else 0
+    return Spacing(burst, -(-_SECOND // (rate - burst + 1 - late)))

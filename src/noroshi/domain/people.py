@@ -50,6 +50,19 @@ class User(Struct, frozen=True):
     is_zone_confirmed: bool = True
     created_at: Instant = Instant(0)
     updated_at: Instant = Instant(0)
+    line_user_id: str | None = None
+
+
+class UserSummary(Struct, frozen=True):
+    """A person in a list, without addresses: `reachable_by` names the kinds of active endpoints (`Needs` values)."""
+
+    user_id: str
+    name: str | None
+    locale: str | None
+    timezone: str | None
+    reachable_by: tuple[str, ...]
+    created_at: Instant
+    updated_at: Instant
 
 
 class EndpointFact(Struct, frozen=True):

@@ -19,7 +19,19 @@ PROBLEMS: dict[str, ProblemKind] = {
     kind.code: kind
     for kind in (
         ProblemKind("bad_json", 400, "The body is not JSON.", "Send a JSON object; check quotes, commas and nesting."),
+        ProblemKind(
+            "bad_event_signature",
+            400,
+            "The event is not signed by Stripe.",
+            "Set NOROSHI_STRIPE_WEBHOOK_SECRET to the endpoint's own; pass the body on as it came.",
+        ),
         ProblemKind("unauthorized", 401, "No valid API key.", "Send `Authorization: Bearer nrs_...` with a live key."),
+        ProblemKind(
+            "bad_signature",
+            401,
+            "The webhook is not signed as its provider signs.",
+            "Set the secret of the provider's channel; pass the body on as it came.",
+        ),
         ProblemKind("forbidden", 403, "The key may not do this.", "Use a key that has the scope named in `detail`."),
         ProblemKind("not_found", 404, "There is no such thing here.", "Check the id, and whose key it is."),
         ProblemKind("method_not_allowed", 405, "This path takes other methods.", "See `Allow` and /openapi.json."),
@@ -48,6 +60,7 @@ PROBLEMS: dict[str, ProblemKind] = {
             "The key was used for another request.",
             "Send a new key with each new request.",
         ),
+        ProblemKind("upgrade_required", 426, "Only a WebSocket is answered here.", "Open it with ws:// or wss://."),
         ProblemKind("too_many_requests", 429, "This key sends too fast.", "Wait as long as `Retry-After` says."),
         ProblemKind("internal", 500, "Something broke on our side.", "Try again; if it stays, report `request_id`."),
         ProblemKind("not_ready", 503, "The server is not ready.", "Mend what `problems` lists, then try again."),

@@ -7,6 +7,7 @@ from msgspec import Struct, field
 
 from noroshi.domain.ids import DEFAULT_TENANT, BatchId, EndpointId, NotificationId, TenantId
 from noroshi.domain.instants import Instant
+from noroshi.domain.lanes import Lane
 from noroshi.domain.states import Status
 
 
@@ -85,6 +86,26 @@ class Alert(Struct, frozen=True):
     severity: str
     subject: str
     tenant: TenantId = DEFAULT_TENANT
+
+
+class RaisedAlert(Struct, frozen=True):
+    """An alert as it is kept: raised `count` times from `since` to `last_at`."""
+
+    kind: str
+    severity: str
+    subject: str
+    since: Instant
+    last_at: Instant
+    count: int
+
+
+class Workload(Struct, frozen=True):
+    """What is not finished, in deliveries. `waiting`: when the first ready one of a lane is or was due."""
+
+    unfinished: int
+    waiting: dict[Lane, Instant]
+    open_breakers: tuple[str, ...]
+    blocked: dict[str, Instant]
 
 
 class CaughtMessage(Struct, frozen=True):

@@ -24,12 +24,15 @@ OffsetTime = Annotated[datetime, Meta(tz=True)]
 
 
 class Caller(Struct, frozen=True):
-    """Who is calling: resolved from the API key."""
+    """Who is calling: resolved from the API key. With a person's pass it is that person, `until` it expires: who has
+    no scope and may enter their own routes only."""
 
     tenant: TenantId
     key_id: str
     name: str
     scopes: frozenset[KeyScope]
+    user_id: str | None = None
+    until: Instant | None = None
 
 
 class NotificationRequest(Struct, frozen=True, forbid_unknown_fields=True):

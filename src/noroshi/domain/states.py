@@ -31,14 +31,16 @@ TRANSITIONS: dict[Status, frozenset[Status]] = {
     Status.CREATED: frozenset({Status.PROCESSING} | _DECIDED),
     Status.PROCESSING: frozenset(_DECIDED),
     Status.SCHEDULED: frozenset(_DECIDED),
-    Status.QUEUED: frozenset({Status.SENDING, Status.CANCELLED, Status.SUPPRESSED, Status.DEAD_LETTERED, Status.SENT}),
+    Status.QUEUED: frozenset(
+        {Status.SENDING, Status.CANCELLED, Status.SUPPRESSED, Status.DEAD_LETTERED, Status.SENT, Status.DELIVERED}
+    ),
     Status.SENDING: frozenset(
-        {Status.SENT, Status.FAILED, Status.QUEUED, Status.RETRYING, Status.DEAD_LETTERED}
+        {Status.SENT, Status.DELIVERED, Status.FAILED, Status.QUEUED, Status.RETRYING, Status.DEAD_LETTERED}
         | {Status.SUPPRESSED, Status.CANCELLED}
     ),
     Status.FAILED: frozenset({Status.RETRYING, Status.DEAD_LETTERED}),
     Status.RETRYING: frozenset(
-        {Status.SENDING, Status.SENT, Status.DEAD_LETTERED, Status.CANCELLED, Status.SUPPRESSED}
+        {Status.SENDING, Status.SENT, Status.DELIVERED, Status.DEAD_LETTERED, Status.CANCELLED, Status.SUPPRESSED}
     ),
     Status.SENT: frozenset(_RECEIVED),
     Status.DELIVERED: frozenset({Status.OPENED, Status.CLICKED, Status.BOUNCED, Status.COMPLAINED}),
@@ -50,7 +52,8 @@ TRANSITIONS: dict[Status, frozenset[Status]] = {
     Status.SUPPRESSED: frozenset(),
     Status.CANCELLED: frozenset(),
 }
-"""DEAD_LETTERED leads on to QUEUED by a person's replay only."""
+"""DEAD_LETTERED leads on to QUEUED by a person's replay only. What is kept in an inbox of ours is DELIVERED without
+having been SENT: no provider is between."""
 
 TERMINAL: frozenset[Status] = frozenset(
     {Status.SENT, Status.DEAD_LETTERED, Status.SUPPRESSED, Status.CANCELLED} | _RECEIVED

@@ -38,6 +38,17 @@ class TemplateVersion(Struct, frozen=True):
     created_at: Instant = Instant(0)
 
 
+class TemplateSummary(Struct, frozen=True):
+    """A template in a list: where and in which languages it has an active version, and its highest version number."""
+
+    template_id: str
+    channels: tuple[str, ...]
+    locales: tuple[str, ...]
+    version: int
+    created_at: Instant
+    updated_at: Instant
+
+
 class Content(Struct, frozen=True):
     """A template rendered for one person: what a channel's payload is made of."""
 

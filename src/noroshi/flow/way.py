@@ -1,7 +1,7 @@
 """The way of a notification: the one place that knows the stages and their order."""
 
 import asyncio
-from collections.abc import Coroutine, Iterable, Mapping
+from collections.abc import Coroutine, Iterable, Mapping, Sequence
 from datetime import timedelta
 from typing import Any
 
@@ -10,6 +10,7 @@ from msgspec import Struct
 
 from noroshi.domain.categories import Categories
 from noroshi.domain.ids import BatchId
+from noroshi.domain.inbox import InboxHead, News, Owner
 from noroshi.domain.instants import Instant, plus
 from noroshi.domain.lanes import Lane
 from noroshi.domain.problems import ProblemError
@@ -35,6 +36,8 @@ from noroshi.ports.crash_points import CrashPoints
 from noroshi.ports.dice import Dice
 from noroshi.ports.duties import Duties
 from noroshi.ports.history import History
+from noroshi.ports.inbox import Inbox
+from noroshi.ports.live import LiveInboxes
 from noroshi.ports.meter import Meter
 from noroshi.ports.pauses import Pauses
 from noroshi.ports.queue import Queue
@@ -56,7 +59,8 @@ _log = structlog.get_logger(__name__)
 
 class WayParts(Struct, frozen=True):
     """What the way is made of. `served` names the account that serves each channel. Where nothing `takes_in`, this
-    process only dispatches and sweeps what others have accepted and addressed."""
+    process only dispatches and sweeps what others have accepted and addressed. `side_by_side`: the store can be at
+    several turns at once."""
 
     clock: Clock
     dice: Dice
@@ -70,6 +74,8 @@ class WayParts(Struct, frozen=True):
     pauses: Pauses
     templates: Templates
     history: History
+    inbox: Inbox
+    live: LiveInboxes
     requests: Requests
     renderer: Renderer
     channels: Mapping[str, Channel]
@@ -80,6 +86,7 @@ class WayParts(Struct, frozen=True):
     max_waiting: int
     max_unfinished: int
     takes_in: bool = True
+    side_by_side: bool = False
 
 
 class Way:
@@ -102,6 +109,7 @@ class Way:
             settings=parts.dispatch,
             crash_points=parts.crash_points,
             tell_change=parts.announcements.tell_change,
+            tell_inboxes=self._tell_inboxes,
         )
         self.sweeper = Sweeper(
             clock=clock,
@@ -113,6 +121,7 @@ class Way:
             announce=parts.announcements.announce,
             paused_categories=self.dispatcher.paused_categories,
             duties=parts.duties,
+            repeats=self.dispatcher.repeats,
         )
         self.intake = Intake(
             parts.batches,
@@ -125,13 +134,14 @@ class Way:
             meter,
             max_waiting=parts.max_waiting,
             max_unfinished=parts.max_unfinished,
+            side_by_side=parts.side_by_side,
         )
         self.enqueued = EnqueuedWatch(parts.requests, self.intake.take_enqueued, clock, meter)
         self.desk = AcceptDesk(self.intake, parts.batches, self.templates, clock, parts.dice, frozenset(parts.served))
         self._closing = asyncio.Event()
         self._tidying: asyncio.Task[None] | None = None
         self._asides: set[asyncio.Task[None]] = set()
-        parts.announcements.listen(self._hear, self._look_aside)
+        parts.announcements.listen(self._hear, self._look_aside, parts.live.look_into)
 
     async def start(self) -> None:
         """Finishes first what a crash left: leases without an outcome, withdrawals, undecided batches."""
@@ -143,6 +153,7 @@ class Way:
         if self._parts.takes_in:
             await self.intake.start()
             await self.enqueued.start()
+        await self._parts.live.start()
         await self._parts.announcements.start()
         self._tidying = asyncio.create_task(self._tidy_for_ever(), name="tidying")
 
@@ -154,6 +165,7 @@ class Way:
         await self.dispatcher.stop()
         await self.sweeper.stop()
         await self._parts.announcements.stop()
+        await self._parts.live.stop()
         await asyncio.gather(*self._asides)
         if self._tidying is not None:
             self._tidying.cancel()
@@ -181,11 +193,20 @@ class Way:
         next round."""
         self._parts.announcements.tell_change()
 
+    def inbox_changed(self, owner: Owner, head: InboxHead) -> None:
+        """Whoever looks at this inbox, in any process, is told so."""
+        self._tell_inboxes([News(owner, head)])
+
+    def _tell_inboxes(self, news: Sequence[News]) -> None:
+        self._parts.live.hand_over(news)
+        self._parts.announcements.announce_inboxes([one.owner for one in news])
+
     def _hear(self, lanes: Iterable[Lane]) -> None:
         self.dispatcher.announce(lanes)
 
     def _look_aside(self) -> None:
         if not self._closing.is_set():
+            self._parts.live.look_everywhere()
             self._aside(self._look_again())
 
     def _report_dead(self, dead: dict[tuple[Lane, str], int]) -> None:
@@ -236,4 +257,6 @@ class Way:
         while await parts.requests.forget(plus(now, -REQUEST_KEYS_KEPT), before, _TIDY_PAGE) >= _TIDY_PAGE:
             pass
         while await parts.history.forget_before(before, _TIDY_PAGE) >= _TIDY_PAGE:
+            pass
+        while await parts.inbox.forget_before(before, _TIDY_PAGE) >= _TIDY_PAGE:
             pass

@@ -11,6 +11,7 @@ from noroshi.domain.problems import ProblemError
 from noroshi.keeper.methods import METHODS, Method
 from noroshi.keeper.wire import Form, Frame, Splitter, decode, encode
 from noroshi.ports.accounts import Accounts
+from noroshi.ports.alerts import Alerts
 from noroshi.ports.announcements import Announcements
 from noroshi.ports.batches import Batches
 from noroshi.ports.caught import Caught
@@ -20,14 +21,19 @@ from noroshi.ports.devices import Devices
 from noroshi.ports.doubts import RestoredDoubts
 from noroshi.ports.duties import Duties
 from noroshi.ports.history import History
+from noroshi.ports.inbox import Inbox
 from noroshi.ports.keys import Keys
 from noroshi.ports.marks import Marks
 from noroshi.ports.meter import Meter
+from noroshi.ports.notification_jobs import NotificationJobs
 from noroshi.ports.pauses import Pauses
 from noroshi.ports.people import People
 from noroshi.ports.queue import Queue
 from noroshi.ports.requests import Requests
+from noroshi.ports.reservations import Reservations
+from noroshi.ports.suppressions import Suppressions
 from noroshi.ports.templates import Templates
+from noroshi.ports.tickets import Tickets
 from noroshi.storage.announcing import LocalAnnouncements
 
 OPEN = 0
@@ -152,6 +158,7 @@ class RemotePorts:
             return RemotePort(ask, name)
 
         self.accounts: Accounts = port("accounts")
+        self.alerts: Alerts = port("alerts")
         self.batches: Batches = port("batches")
         self.caught: Caught = port("caught")
         self.dead_letters: DeadLetters = port("dead_letters")
@@ -159,13 +166,18 @@ class RemotePorts:
         self.doubts: RestoredDoubts = port("doubts")
         self.duties: Duties = port("duties")
         self.history: History = port("history")
+        self.inbox: Inbox = port("inbox")
         self.keys: Keys = port("keys")
         self.marks: Marks = port("marks")
+        self.notification_jobs: NotificationJobs = port("notification_jobs")
         self.pauses: Pauses = port("pauses")
         self.people: People = port("people")
         self.queue: Queue = port("queue")
         self.requests: Requests = port("requests")
+        self.reservations: Reservations = port("reservations")
+        self.suppressions: Suppressions = port("suppressions")
         self.templates: Templates = port("templates")
+        self.tickets: Tickets = port("tickets")
 
     def announcements(self, clock: Clock) -> Announcements:  # noqa: ARG002 - nobody else serves this store
         return LocalAnnouncements()

@@ -4,7 +4,26 @@ import asyncio
 import time
 from datetime import timedelta
 
-from noroshi.domain.instants import Instant
+from noroshi.domain.instants import Instant, plus
+
+
+class PlayedClock:
+    """Time that passes when it is told to: for demonstrations, in which a day takes a minute."""
+
+    def __init__(self, start: Instant) -> None:
+        self._now = start
+
+    def now(self) -> Instant:
+        return self._now
+
+    def monotonic(self) -> float:
+        return self._now / 1_000_000
+
+    async def sleep(self, span: timedelta) -> None:
+        self.move(span)
+
+    def move(self, span: timedelta) -> None:
+        self._now = plus(self._now, span)
 
 
 class SystemClock:

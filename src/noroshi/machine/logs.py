@@ -16,7 +16,7 @@ ALLOWED_FIELDS: frozenset[str] = frozenset(
         # what an error leaves: its class and where it was raised, never its text, which may quote anything
         *("error", "raised_at", "trace"),
         # names and ids of our own making
-        *("account", "attempt", "batch_id", "category", "channel", "code", "kind", "lane", "lanes"),
+        *("account", "attempt", "batch_id", "category", "channel", "code", "job_id", "kind", "lane", "lanes"),
         *(
             "notification_id",
             "pause_id",
@@ -24,6 +24,7 @@ ALLOWED_FIELDS: frozenset[str] = frozenset(
             "provider",
             "reason",
             "request_id",
+            "reservation_id",
             "route",
             "severity",
             "stage",

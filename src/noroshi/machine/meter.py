@@ -46,7 +46,13 @@ METRICS: tuple[Metric, ...] = (
     Metric("notification_render_errors_total", _C, ("channel",), "Deliveries whose template could not be rendered."),
     # dispatch and send
     Metric("notification_sent_total", _C, ("channel", "priority", "status"), "Deliveries settled, by end status."),
-    Metric("notification_delivery_latency", _H, ("channel",), "Seconds from accept or due time to SENT.", _LONG),
+    Metric(
+        "notification_delivery_latency",
+        _H,
+        ("channel",),
+        "Seconds from accept or due time to SENT (in-app: DELIVERED).",
+        _LONG,
+    ),
     Metric("notification_retry_total", _C, ("channel", "attempt"), "Retries planned, by number."),
     Metric("notification_dead_lettered_total", _C, ("channel", "error_code"), "Dead letters."),
     Metric("notification_released_total", _C, ("channel",), "Claims given back without using up a try."),
@@ -68,6 +74,9 @@ METRICS: tuple[Metric, ...] = (
     Metric("provider_breaker_open", _G, ("provider",), "1 while the account's breaker is open."),
     Metric("sweeper_last_run_timestamp", _G, (), "Heartbeat: Unix time of the sweeper's last turn, in seconds."),
     Metric("sweeper_errors_total", _C, (), "Turns of the sweeper that failed."),
+    # inbox
+    Metric("inbox_streams", _G, (), "Connections that look at an inbox live."),
+    Metric("inbox_streams_dropped_total", _C, (), "Connections ended because they took nothing for a minute."),
     # store
     Metric("store_commit_group_size", _H, (), "Calls that shared one commit.", _SIZES),
     Metric("store_turns_again_total", _C, ("error",), "Turns taken again: two processes wanted the same at once."),

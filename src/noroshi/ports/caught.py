@@ -14,7 +14,14 @@ class Caught(Protocol):
         ...
 
     async def list_caught(
-        self, tenant: TenantId, channel: str | None, user_id: str | None, before: int | None, limit: int
+        self,
+        tenant: TenantId,
+        channel: str | None,
+        user_id: str | None,
+        before: int | None,
+        limit: int,
+        *,
+        after: int = 0,
     ) -> list[CaughtMessage]:
-        """Newest first, with ids below `before`."""
+        """Newest first, with ids below `before` and above `after`."""
         ...

@@ -2,6 +2,7 @@
 
 from typing import Protocol
 
+from noroshi.domain.batches import BatchSummary
 from noroshi.domain.ids import BatchId, NotificationId, TenantId
 from noroshi.domain.instants import Instant
 from noroshi.domain.records import NotificationView
@@ -18,6 +19,16 @@ class History(Protocol):
         self, tenant: TenantId, user_id: str, before: tuple[Instant, NotificationId] | None, limit: int
     ) -> list[NotificationView]:
         """Newest first, with their trails."""
+        ...
+
+    async def find(self, tenant: TenantId, notification_id: NotificationId) -> NotificationView | None:
+        """One notification with its trail."""
+        ...
+
+    async def list_batches(
+        self, tenant: TenantId, before: BatchId | None, after: BatchId | None, limit: int
+    ) -> list[BatchSummary]:
+        """Newest first, with ids below `before` and above `after`."""
         ...
 
     async def has_user(self, tenant: TenantId, user_id: str) -> bool: ...

@@ -3,6 +3,7 @@
 from typing import Protocol
 
 from noroshi.ports.accounts import Accounts
+from noroshi.ports.alerts import Alerts
 from noroshi.ports.announcements import Announcements
 from noroshi.ports.batches import Batches
 from noroshi.ports.caught import Caught
@@ -12,13 +13,18 @@ from noroshi.ports.devices import Devices
 from noroshi.ports.doubts import RestoredDoubts
 from noroshi.ports.duties import Duties
 from noroshi.ports.history import History
+from noroshi.ports.inbox import Inbox
 from noroshi.ports.keys import Keys
 from noroshi.ports.marks import Marks
+from noroshi.ports.notification_jobs import NotificationJobs
 from noroshi.ports.pauses import Pauses
 from noroshi.ports.people import People
 from noroshi.ports.queue import Queue
 from noroshi.ports.requests import Requests
+from noroshi.ports.reservations import Reservations
+from noroshi.ports.suppressions import Suppressions
 from noroshi.ports.templates import Templates
+from noroshi.ports.tickets import Tickets
 
 
 class StorePorts(Protocol):
@@ -26,6 +32,8 @@ class StorePorts(Protocol):
 
     @property
     def accounts(self) -> Accounts: ...
+    @property
+    def alerts(self) -> Alerts: ...
     @property
     def batches(self) -> Batches: ...
     @property
@@ -41,9 +49,13 @@ class StorePorts(Protocol):
     @property
     def history(self) -> History: ...
     @property
+    def inbox(self) -> Inbox: ...
+    @property
     def keys(self) -> Keys: ...
     @property
     def marks(self) -> Marks: ...
+    @property
+    def notification_jobs(self) -> NotificationJobs: ...
     @property
     def pauses(self) -> Pauses: ...
     @property
@@ -53,7 +65,13 @@ class StorePorts(Protocol):
     @property
     def requests(self) -> Requests: ...
     @property
+    def reservations(self) -> Reservations: ...
+    @property
+    def suppressions(self) -> Suppressions: ...
+    @property
     def templates(self) -> Templates: ...
+    @property
+    def tickets(self) -> Tickets: ...
 
     async def start(self) -> int:
         """Answers the number of the schema."""

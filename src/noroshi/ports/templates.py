@@ -3,7 +3,7 @@
 from typing import Any, Protocol
 
 from noroshi.domain.ids import TenantId
-from noroshi.domain.templates import TemplateVersion
+from noroshi.domain.templates import TemplateSummary, TemplateVersion
 
 
 class Templates(Protocol):
@@ -26,6 +26,10 @@ class Templates(Protocol):
 
     async def versions(self, tenant: TenantId, template_id: str) -> list[TemplateVersion]:
         """Every version, newest first within channel, locale and variant; empty if there is none."""
+        ...
+
+    async def list_templates(self, tenant: TenantId, after: str | None, limit: int) -> list[TemplateSummary]:
+        """In the order of their ids."""
         ...
 
     async def channels(self, tenant: TenantId, template_id: str) -> tuple[str, ...]:

@@ -99,7 +99,7 @@ def read_head(row: Row) -> BatchHead:
     )
 
 
-def _read_progress(row: Row) -> Progress:
+def read_progress(row: Row) -> Progress:
     """How far a batch is decided, from the columns after its head."""
     return Progress(row[13], row[16], row[17], _decode_counts(row[18]), [], bool(row[12]))
 
@@ -168,7 +168,7 @@ class StoredBatches:
         found: list[_Open] = []
         for row in await turn.rows("open_batches", turn.now, _OPEN_BATCHES_A_TURN):
             head = read_head(row)
-            found.append(_Open(head, await self._recipients_of(turn, head), row[15], _read_progress(row)))
+            found.append(_Open(head, await self._recipients_of(turn, head), row[15], read_progress(row)))
         return found
 
     async def _recipients_of(self, turn: Turn, head: BatchHead) -> list[str]:
@@ -205,7 +205,7 @@ class StoredBatches:
         if row is None:
             return None
         data = msgspec.json.decode(row[20])
-        return BatchView(read_head(row), _read_progress(row), data, as_instant(row[19]), row[21])
+        return BatchView(read_head(row), read_progress(row), data, as_instant(row[19]), row[21])
 
     async def counts(self, tenant: TenantId, batch_id: BatchId) -> StatusCounts | None:
         async def read(reader: Statements) -> StatusCounts | None:
@@ -237,7 +237,7 @@ class StoredBatches:
             if row is None or row[21] is not None:
                 return None if row is None else bytes(row[21])
             rejections = await turn.rows("list_rejections", tenant, batch_id, -1, _SHOWN_REJECTIONS)
-            progress = _read_progress(row)
+            progress = read_progress(row)
             progress.rejections.extend(Rejection(user_id, code) for _, user_id, code in rejections)
             answer = encode(progress)
             if progress.undecided:

@@ -5,15 +5,20 @@ from typing import Any
 
 import msgspec
 
+from noroshi.domain.batches import BatchSummary
 from noroshi.domain.ids import BatchId, NotificationId, TenantId, batch_of, last_id_of, new_batch_id
 from noroshi.domain.instants import Instant, iso
-from noroshi.domain.records import LedgerEntry, NotificationView
+from noroshi.domain.records import LedgerEntry, NotificationView, StatusCounts
 from noroshi.domain.states import Status
+from noroshi.storage.batches import read_head, read_progress
 from noroshi.storage.turns import Readings, Row, Statements, Turn, Turns, as_instant
 
 _decode_object = msgspec.json.Decoder(dict[str, Any]).decode
 _FAR = 1 << 62
 _LAST_ID = b"\xff" * 16
+_COUNTED_AT_MOST = 100
+"""How many notifications a batch may have for a list to show their sums: a hundred such batches are one page."""
+
 _BEFORE_QUEUED = ("deferred", "released")
 """All that the ledger can say of a notification before it is queued. That it was queued is not written there: the
 row's own time says it."""
@@ -57,6 +62,26 @@ class StoredHistory:
             lambda reader: _read_views(reader, tenant, "notifications_of_user", user_id, at, last, limit)
         )
 
+    async def find(self, tenant: TenantId, notification_id: NotificationId) -> NotificationView | None:
+        before = max(int.from_bytes(notification_id, "big") - 1, 0).to_bytes(16, "big")
+        views = await self._readings.read(
+            lambda reader: _read_views(reader, tenant, "notifications_of_batch", before, notification_id, 1)
+        )
+        return views[0] if views else None
+
+    async def list_batches(
+        self, tenant: TenantId, before: BatchId | None, after: BatchId | None, limit: int
+    ) -> list[BatchSummary]:
+        async def read(reader: Statements) -> list[BatchSummary]:
+            rows = await reader.rows("list_batches", tenant, before or _LAST_ID, after or b"", limit)
+            counts = await _count_small(reader, rows)
+            return [
+                BatchSummary(read_head(row), read_progress(row), as_instant(row[19]), counts.get(row[1]))
+                for row in rows
+            ]
+
+        return await self._readings.read(read)
+
     async def has_user(self, tenant: TenantId, user_id: str) -> bool:
         row = await self._readings.read(lambda reader: reader.one("has_user", tenant, user_id))
         return bool(row and row[0])
@@ -77,6 +102,20 @@ async def _forget(turn: Turn, boundary: bytes, limit: int) -> int:
     for name in ("forget_batch", "forget_batch_body", "forget_rejections"):
         await turn.run_many(name, emptied)
     return len(old) + len(emptied)
+
+
+async def _count_small(reader: Statements, batches: list[Row]) -> dict[bytes, StatusCounts]:
+    """The counts of those batches that have few notifications, by batch."""
+    counts: dict[bytes, StatusCounts] = {}
+    asked: list[tuple[TenantId, bytes, bytes]] = []
+    for row in batches:
+        head, recipients, next_recipient = read_head(row), row[14], row[15]
+        if recipients * len(head.channels) <= _COUNTED_AT_MOST:
+            counts[head.batch_id] = StatusCounts({}, recipients - next_recipient, head.channels, row[20] >= 2)
+            asked.append((head.tenant, head.batch_id, last_id_of(head.batch_id)))
+    for raw, channel, status, count in await reader.rows_for("count_statuses_of_batches", asked):
+        counts[raw].by_channel[channel, Status(status)] = count
+    return counts
 
 
 async def _read_views(reader: Statements, tenant: TenantId, name: str, *parameters: Any) -> list[NotificationView]:

@@ -7,13 +7,17 @@ import msgspec
 from noroshi.domain.addressing import Usage
 from noroshi.domain.ids import TenantId
 from noroshi.domain.instants import Instant, plus
-from noroshi.domain.people import Device, Preferences, User
+from noroshi.domain.people import Device, Preferences, User, UserSummary
 from noroshi.ports.sealer import Sealer
+from noroshi.storage.inbox import forget_inbox
 from noroshi.storage.turns import Readings, Row, Statements, Turn, Turns
 
 EMAIL_ENDPOINT = 1
 PHONE_ENDPOINT = 2
+LINE_ENDPOINT = 3
 FIRST_DEVICE = 10
+_LAST_SUFFIX = "\U0010ffff" * 128
+"""No id is longer, so none that begins with a prefix comes after prefix + this."""
 
 _encode = msgspec.json.Encoder().encode
 _decode_preferences = msgspec.json.Decoder(Preferences).decode
@@ -38,6 +42,7 @@ class StoredPeople:
             )
             await self._put_address(turn, tenant, user.user_id, data_key, EMAIL_ENDPOINT, "email", user.email)
             await self._put_address(turn, tenant, user.user_id, data_key, PHONE_ENDPOINT, "phone", user.phone)
+            await self._put_address(turn, tenant, user.user_id, data_key, LINE_ENDPOINT, "line", user.line_user_id)
             created_at = Instant(known[8]) if known else turn.now
             return msgspec.structs.replace(user, created_at=created_at, updated_at=turn.now)
 
@@ -60,6 +65,16 @@ class StoredPeople:
 
         return await self._readings.read(read)
 
+    async def list_users(self, tenant: TenantId, prefix: str, after: str | None, limit: int) -> list[UserSummary]:
+        first, last = after or prefix, prefix + _LAST_SUFFIX
+        rows = await self._readings.read(
+            lambda reader: reader.rows("list_users", tenant, first, last, after or "", limit)
+        )
+        return [
+            UserSummary(user_id, name, locale, timezone, _split(kinds), Instant(created_at), Instant(updated_at))
+            for user_id, name, locale, timezone, kinds, created_at, updated_at in rows
+        ]
+
     async def _read_user(self, reader: Statements, tenant: TenantId, row: Row) -> User:
         user_id, data_key, name, locale, timezone, is_zone_confirmed, attributes, _, created_at, updated_at = row
         addresses = {
@@ -71,6 +86,7 @@ class StoredPeople:
             user_id=user_id,
             email=addresses.get(EMAIL_ENDPOINT),
             phone=addresses.get(PHONE_ENDPOINT),
+            line_user_id=addresses.get(LINE_ENDPOINT),
             name=name,
             locale=locale,
             timezone=timezone,
@@ -83,7 +99,9 @@ class StoredPeople:
     async def remove_user(self, tenant: TenantId, user_id: str) -> bool:
         async def work(turn: Turn) -> bool:
             await turn.run("remove_user_endpoints", tenant, user_id)
-            return await turn.has_changed("remove_user", tenant, user_id)
+            was_there = await turn.has_changed("remove_user", tenant, user_id)
+            await forget_inbox(turn, tenant, user_id)
+            return was_there
 
         return await self._turns.turn("remove_user", work)
 
@@ -120,6 +138,10 @@ class StoredPeople:
             }
 
         return await self._readings.read(read)
+
+
+def _split(kinds: str | None) -> tuple[str, ...]:
+    return tuple(sorted(set(kinds.split(",")))) if kinds else ()
 
 
 class StoredDevices:

@@ -148,7 +148,7 @@ class StoredQueue:
         return found
 
     async def settle(self, settlements: Sequence[Settlement], alerts: Sequence[Alert] = ()) -> Settled:
-        return await self._turns.turn("settle", lambda turn: settle(turn, settlements, alerts))
+        return await self._turns.turn("settle", lambda turn: settle(turn, self._sealer, settlements, alerts))
 
     async def renew(self, held: Sequence[tuple[DeliveryKey, int]], lease: timedelta) -> set[DeliveryKey]:
         async def work(turn: Turn) -> set[DeliveryKey]:
@@ -221,6 +221,7 @@ def _alone_if_suspect(rows: list[Row]) -> list[Row]:
 
 
 def _read_expired(row: Row) -> tuple[Instant, Expired]:
-    due_at, tenant, raw, endpoint_id, lane, fence, claims, tries, category, expires_at = row
+    due_at, tenant, raw, endpoint_id, lane, fence, claims, tries, category, expires_at, wanted_at = row
     key = DeliveryKey(tenant, NotificationId(raw), EndpointId(endpoint_id))
-    return Instant(due_at), Expired(key, read_lane(lane), fence, claims, tries, category, as_instant(expires_at))
+    expires_at = as_instant(expires_at)
+    return Instant(due_at), Expired(key, read_lane(lane), fence, claims, tries, category, expires_at, wanted_at)

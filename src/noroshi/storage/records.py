@@ -1,4 +1,4 @@
-"""The small records: pauses, API keys, and what the catcher kept."""
+"""The small records: pauses, API keys, alerts, and what the catcher kept."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -8,7 +8,7 @@ import msgspec
 from noroshi.domain.deliveries import Attempt
 from noroshi.domain.ids import NotificationId, TenantId
 from noroshi.domain.instants import Instant
-from noroshi.domain.records import ApiKey, CaughtMessage, KeyScope, Pause, PauseKind
+from noroshi.domain.records import ApiKey, CaughtMessage, KeyScope, Pause, PauseKind, RaisedAlert
 from noroshi.storage.turns import Readings, Row, Turn, Turns, as_instant
 
 KEPT_CAUGHT = 10_000
@@ -82,13 +82,30 @@ def _read_key(row: Row) -> ApiKey:
         key_id=key_id,
         tenant=tenant,
         name=name,
-        scopes=tuple(KeyScope(scope) for scope in scopes.split(",")),
+        scopes=tuple(KeyScope(scope) for scope in scopes.split(",") if scope),
         digest=digest,
         created_at=Instant(created_at),
         expires_at=as_instant(expires_at),
         revoked_at=as_instant(revoked_at),
         per_minute=per_minute,
     )
+
+
+class StoredAlerts:
+    """Implements ports/alerts.py."""
+
+    def __init__(self, readings: Readings) -> None:
+        self._readings = readings
+
+    async def list_alerts(
+        self, tenant: TenantId, before: tuple[Instant, str, str] | None, limit: int
+    ) -> list[RaisedAlert]:
+        place = before or (_FAR, "", "")
+        rows = await self._readings.read(lambda reader: reader.rows("list_alerts", tenant, *place, limit))
+        return [
+            RaisedAlert(kind, severity, subject, Instant(since), Instant(last_at), count)
+            for kind, severity, subject, since, last_at, count in rows
+        ]
 
 
 def masked(address: str) -> str:
@@ -110,11 +127,18 @@ class StoredCaught:
         await self._turns.turn("catch", lambda turn: _keep_caught(turn, attempts))
 
     async def list_caught(
-        self, tenant: TenantId, channel: str | None, user_id: str | None, before: int | None, limit: int
+        self,
+        tenant: TenantId,
+        channel: str | None,
+        user_id: str | None,
+        before: int | None,
+        limit: int,
+        *,
+        after: int = 0,
     ) -> list[CaughtMessage]:
         last = _FAR if before is None else before
         rows = await self._readings.read(
-            lambda reader: reader.rows("list_caught", tenant, last, channel, user_id, limit)
+            lambda reader: reader.rows("list_caught", tenant, last, channel, user_id, limit, after)
         )
         return [_read_caught(row) for row in rows]
 

@@ -8,9 +8,12 @@ import msgspec
 from noroshi.domain.addressing import LedgerRow
 from noroshi.domain.deliveries import DeliveryKey, Settled, Settlement, Verdict
 from noroshi.domain.ids import BatchId, TenantId, batch_of
+from noroshi.domain.inbox import Filled, Owner
 from noroshi.domain.records import Alert
 from noroshi.domain.states import Status
+from noroshi.ports.sealer import Sealer
 from noroshi.storage.addressing import write_ledger
+from noroshi.storage.inbox import fill_inboxes, lock_people
 from noroshi.storage.turns import Row, Turn
 
 _encode = msgspec.json.Encoder().encode
@@ -19,6 +22,7 @@ LATE = "late_result"
 
 _KINDS = {
     Verdict.SENT: "sent",
+    Verdict.DELIVERED: "delivered",
     Verdict.DEAD: "dead_lettered",
     Verdict.SUPPRESSED: "suppressed",
     Verdict.CANCELLED: "cancelled",
@@ -30,18 +34,23 @@ _READY_AGAIN = {
 }
 
 
-async def settle(turn: Turn, settlements: Sequence[Settlement], alerts: Sequence[Alert]) -> Settled:
+async def settle(turn: Turn, sealer: Sealer, settlements: Sequence[Settlement], alerts: Sequence[Alert]) -> Settled:
     """Writes each settlement whose claim still holds; the others only as late results in the ledger."""
     withdrawn = await _withdrawn(turn, settlements)
     by_verdict: dict[Verdict, list[Settlement]] = {}
     for settlement in settlements:
         by_verdict.setdefault(_verdict(settlement, withdrawn), []).append(settlement)
     ledger: list[LedgerRow] = []
+    filled: list[Filled] = []
     late: list[Settlement] = []
     finished = 0
     for verdict, group in by_verdict.items():
         if verdict in _READY_AGAIN:
             late += await _make_ready(turn, verdict, group, ledger)
+        elif verdict is Verdict.DELIVERED:
+            lost = await _deliver(turn, sealer, group, ledger, filled)
+            finished += len(group) - len(lost)
+            late += lost
         else:
             lost = await _finish(turn, verdict, group, ledger)
             finished += len(group) - len(lost)
@@ -51,7 +60,7 @@ async def settle(turn: Turn, settlements: Sequence[Settlement], alerts: Sequence
     await write_ledger(turn, ledger)
     await turn.run_many("raise_alert", [(a.tenant, a.kind, a.subject, a.severity, turn.now) for a in alerts])
     dead = sum(1 for row in ledger if row.kind == "dead_lettered")
-    return Settled(finished, tuple(settlement.key for settlement in late), dead)
+    return Settled(finished, tuple(settlement.key for settlement in late), dead, tuple(filled))
 
 
 async def _withdrawn(turn: Turn, settlements: Iterable[Settlement]) -> set[tuple[TenantId, BatchId]]:
@@ -102,6 +111,29 @@ async def _finish(
     return late
 
 
+async def _deliver(
+    turn: Turn, sealer: Sealer, group: Sequence[Settlement], ledger: list[LedgerRow], filled: list[Filled]
+) -> list[Settlement]:
+    """Delivered is what an inbox keeps from this commit on; a person who was removed meanwhile has none."""
+    rows = await turn.run_many("finish_delivery", [(*s.key, s.fence) for s in group])
+    pairs, late = _matched(group, rows)
+    drafts = [(Owner(s.key.tenant, row[4]), s) for s, row in pairs]
+    keys = await lock_people(turn, (owner for owner, _ in drafts))
+    kept = [(owner, s) for owner, s in drafts if owner in keys]
+    filled += await fill_inboxes(turn, sealer, keys, kept)
+    await turn.run_many("notification_delivered", [(s.at, s.key[0], s.key[1]) for _, s in kept])
+    ledger.extend([_row(s, "delivered", _account(row)) for s, row in pairs if (s.key.tenant, row[4]) in keys])
+    if len(kept) < len(pairs):
+        gone = [(_gone(s), row) for s, row in pairs if (s.key.tenant, row[4]) not in keys]
+        await _finish_dead(turn, gone)
+        ledger.extend([_row(s, "dead_lettered", _account(row)) for s, row in gone])
+    return late
+
+
+def _gone(settlement: Settlement) -> Settlement:
+    return settlement._replace(verdict=Verdict.DEAD, code="NO_DEVICE", error="the user was removed meanwhile")
+
+
 def _matched(group: Sequence[Settlement], rows: Sequence[Row]) -> tuple[list[tuple[Settlement, Row]], list[Settlement]]:
     """Each settlement with the delivery it ended, and those whose claim was lost."""
     by_key: dict[tuple[Any, ...], Row] = {(row[0], row[1], row[2]): row for row in rows}
@@ -147,7 +179,7 @@ def _account(row: Row) -> str:
 
 def _row(settlement: Settlement, kind: str, account: str | None = None) -> LedgerRow:
     """Times in the detail are instants: history shows them as times."""
-    key, _, verdict, at, started_at, due_at, message_id, code, error, _ = settlement
+    key, _, verdict, at, started_at, due_at, message_id, code, error, *_ = settlement
     detail: dict[str, Any] = {}
     if started_at is not None:
         detail["started_at"] = started_at

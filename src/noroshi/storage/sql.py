@@ -22,7 +22,10 @@ def load_queries(package: str) -> dict[str, str]:
     queries: dict[str, str] = {}
     for entry in sorted(files(package).joinpath("queries").iterdir(), key=lambda e: e.name):
         if entry.name.endswith(".sql"):
-            queries.update(_parse(entry.read_text(encoding="utf-8")))
+            more = _parse(entry.read_text(encoding="utf-8"))
+            if twice := queries.keys() & more.keys():
+                raise ValueError(f"{entry.name} has queries that another file has, too: {sorted(twice)}")
+            queries.update(more)
     return queries
 
 

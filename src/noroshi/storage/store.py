@@ -11,12 +11,16 @@ from noroshi.storage.announcing import LocalAnnouncements
 from noroshi.storage.batches import StoredBatches
 from noroshi.storage.dead_letters import StoredDeadLetters
 from noroshi.storage.history import StoredHistory
+from noroshi.storage.inbox import StoredInbox, StoredTickets
 from noroshi.storage.marks import StoredMarks
+from noroshi.storage.notification_jobs import StoredNotificationJobs
 from noroshi.storage.people import StoredDevices, StoredPeople
 from noroshi.storage.queue import StoredQueue
-from noroshi.storage.records import StoredCaught, StoredKeys, StoredPauses
+from noroshi.storage.records import StoredAlerts, StoredCaught, StoredKeys, StoredPauses
 from noroshi.storage.requests import StoredRequests
+from noroshi.storage.reservations import StoredReservations
 from noroshi.storage.restored import StoredDoubts
+from noroshi.storage.suppressions import StoredSuppressions
 from noroshi.storage.templates import StoredTemplates
 from noroshi.storage.turns import Readings, Turns
 
@@ -37,6 +41,7 @@ class Store(ABC):
     ) -> None:
         shown = shown or readings
         self.accounts = StoredAccounts(turns, readings)
+        self.alerts = StoredAlerts(shown)
         self.batches = StoredBatches(turns, shown)
         self.caught = StoredCaught(turns, shown)
         self.dead_letters = StoredDeadLetters(turns, shown)
@@ -44,13 +49,18 @@ class Store(ABC):
         self.doubts = StoredDoubts(turns, shown)
         self.duties = duties
         self.history: StoredHistory = StoredHistory(turns, shown)
+        self.inbox = StoredInbox(turns, readings, sealer)
         self.keys = StoredKeys(turns, readings)
         self.marks = StoredMarks(turns, readings)
+        self.notification_jobs = StoredNotificationJobs(turns, readings, sealer)
         self.pauses = StoredPauses(turns, readings)
         self.people = StoredPeople(turns, readings, sealer)
         self.queue = StoredQueue(turns, readings, sealer, is_alone=is_alone)
         self.requests = StoredRequests(turns, readings)
+        self.reservations = StoredReservations(turns, readings, sealer)
+        self.suppressions = StoredSuppressions(turns, sealer)
         self.templates = StoredTemplates(turns, readings)
+        self.tickets = StoredTickets(turns)
 
     @abstractmethod
     async def start(self) -> int:

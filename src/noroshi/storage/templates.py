@@ -6,7 +6,7 @@ import msgspec
 
 from noroshi.domain.ids import TenantId
 from noroshi.domain.instants import Instant
-from noroshi.domain.templates import TemplateVersion
+from noroshi.domain.templates import TemplateSummary, TemplateVersion
 from noroshi.storage.turns import Readings, Row, Turn, Turns
 
 _encode = msgspec.json.Encoder().encode
@@ -73,6 +73,15 @@ class StoredTemplates:
         rows = await self._readings.read(lambda reader: reader.rows("template_versions", tenant, template_id))
         return [read_template(row) for row in rows]
 
+    async def list_templates(self, tenant: TenantId, after: str | None, limit: int) -> list[TemplateSummary]:
+        rows = await self._readings.read(lambda reader: reader.rows("list_templates", tenant, after or "", limit))
+        return [
+            TemplateSummary(
+                template_id, _sorted(channels), _sorted(locales), version, Instant(created_at), Instant(updated_at)
+            )
+            for template_id, channels, locales, version, created_at, updated_at in rows
+        ]
+
     async def channels(self, tenant: TenantId, template_id: str) -> tuple[str, ...]:
         rows = await self._readings.read(lambda reader: reader.rows("template_channels", tenant, template_id))
         return tuple(row[0] for row in rows)
@@ -89,3 +98,7 @@ class StoredTemplates:
             return read_template(row)
 
         return await self._turns.turn("rollback_template", work)
+
+
+def _sorted(names: str | None) -> tuple[str, ...]:
+    return tuple(sorted(names.split(","))) if names else ()

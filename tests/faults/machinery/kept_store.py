@@ -9,12 +9,15 @@ from pathlib import Path
 from typing import Any, ClassVar, Protocol
 
 import apsw
+import msgspec
 import psycopg
 
 from noroshi.domain.deliveries import DeliveryKey
 from noroshi.domain.ids import EndpointId, NotificationId
+from noroshi.domain.inbox import InboxContent
 from noroshi.domain.states import Status
 from noroshi.domain.templates import Content
+from noroshi.ports.sealer import Sealer
 from tests.faults.machinery.reckoning import Ended
 from tests.services.databases import Databases, Prepare
 from tests.stand_ins.ledger_provider.ledger import TakenMessage
@@ -26,8 +29,11 @@ _ENDED = """
     LEFT JOIN ledger l ON l.tenant = n.tenant AND l.notification_id = n.notification_id
     GROUP BY n.tenant, n.notification_id, n.status, n.at"""
 _CAUGHT = "SELECT tenant, notification_id, user_id, channel, caught_at, subject, title, body FROM caught"
+_ENTRIES = """
+    SELECT e.tenant, e.notification_id, e.user_id, e.at, u.data_key, e.sealed FROM inbox e
+    JOIN users u ON u.tenant = e.tenant AND u.user_id = e.user_id"""
 _UNFINISHED = "SELECT (SELECT count(*) FROM deliveries), (SELECT count(*) FROM batches WHERE state IN (0, 2))"
-_SESSIONS = "SELECT 1 FROM pg_stat_activity WHERE datname = current_database() AND application_name = 'noroshi'"
+_SESSIONS = "SELECT 1 FROM pg_stat_activity WHERE datname = current_database() AND application_name LIKE 'noroshi%'"
 _LOOK_EVERY = 0.0005
 _ENDS_WITHIN = 30.0
 
@@ -83,6 +89,16 @@ class KeptStore:
             )
             for tenant, one, user_id, channel, at, subject, title, body in self.rows(_CAUGHT)
         ]
+
+    def entries(self, sealer: Sealer) -> list[TakenMessage]:
+        """What is in people's inboxes, in the same form."""
+        found: list[TakenMessage] = []
+        for tenant, one, user_id, at, data_key, sealed in self.rows(_ENTRIES):
+            shown = msgspec.json.decode(sealer.open(data_key, tenant, user_id, "inbox", sealed), type=InboxContent)
+            key = DeliveryKey(tenant, NotificationId(one), EndpointId(0))
+            content = Content(shown.body, None, shown.title)
+            found.append(TakenMessage(at, key, user_id, "in_app", content_hash(content), number=1))
+        return found
 
     def is_drained(self) -> bool:
         """Nothing waits to be sent, decided or withdrawn."""

@@ -25,6 +25,7 @@ from tests.faults.machinery.sim_ports import SimClock, SimCrashPoints, SimDice
 from tests.faults.simulation.asks import POISON_RENDER
 from tests.faults.simulation.population import CHANNELS, SEALER
 from tests.faults.simulation.provider import Door, Provider
+from tests.onlookers import nobody_looks
 
 CATEGORIES = Categories([Category("brief", tries=1)])
 
@@ -160,6 +161,8 @@ class Site:
             pauses=store.pauses,
             templates=store.templates,
             history=store.history,
+            inbox=store.inbox,
+            live=nobody_looks(store.inbox, self.clock, self.meter),
             requests=store.requests,
             renderer=self.renderer,
             channels=self.doors,

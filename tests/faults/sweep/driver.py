@@ -50,7 +50,9 @@ def sweep(
     """Raises AssertionError if it does not die there, or if afterwards something is not as it was asked for."""
     began, workload = time.monotonic(), row.workload
     chosen = workload.plants if plants is None else plants
-    with Trial(folder, seeded, plants=chosen, environment=workload.environment) as trial:
+    with Trial(
+        folder, seeded, plants=chosen, environment=workload.environment, needs_line=workload.needs_line
+    ) as trial:
         workload.prepare(trial)
         die_at(trial, point, row)
         started_in = trial.start() if not trial.noroshi.is_alive else 0.0

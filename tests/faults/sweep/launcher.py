@@ -4,17 +4,22 @@ SWEEP_PLANTS names the plants, separated by commas; the command line is the prod
 """
 
 import asyncio
+import inspect
 import math
 import os
+import random
 import signal
+from collections import Counter
 from collections.abc import Sequence
 from datetime import timedelta
 from functools import partialmethod
-from typing import Any
+from typing import Any, cast
 from unittest.mock import patch
+from uuid import UUID, uuid4
 
 from noroshi.domain.batches import Earlier, NewBatch, Progress
-from noroshi.domain.deliveries import Attempt, Claim
+from noroshi.domain.deliveries import Attempt, Claim, DeliveryKey, Settled, Settlement, Verdict
+from noroshi.domain.inbox import Owner
 from noroshi.domain.instants import Instant, plus
 from noroshi.domain.outcomes import Sent
 from noroshi.domain.records import Alert
@@ -27,18 +32,25 @@ from noroshi.flow.dispatch.flights import Flight
 from noroshi.flow.dispatch.judge import judge
 from noroshi.flow.dispatch.sending import Sending
 from noroshi.flow.dispatch.settling import Settler
+from noroshi.flow.send.in_app.inbox.live import Follower, LiveStreams
+from noroshi.flow.send.line.messaging import payload
 from noroshi.machine.clock import SystemClock
 from noroshi.machine.crash_points import EnvCrashPoints
+from noroshi.reservations import claims, sender
 from noroshi.storage import accounts
 from noroshi.storage.accounts import StoredAccounts
+from noroshi.storage.inbox import fill_inboxes, lock_people
 from noroshi.storage.postgres.store import PostgresStore
 from noroshi.storage.queue import StoredQueue
+from noroshi.storage.settling import settle
+from noroshi.storage.turns import Row, Turn
 
 VARIABLE = "SWEEP_PLANTS"
 
 _LATE = timedelta(seconds=0.5)
 _MUCH_LATER = timedelta(seconds=2)
 _LONG_AGO = timedelta(days=91)
+_A_WHILE = 0.03
 _SOON_ON_TRIAL = timedelta(seconds=2)
 
 _late_work: set[asyncio.Task[Any]] = set()
@@ -145,16 +157,94 @@ def freezes_at_crash_points() -> None:
     EnvCrashPoints.reach = reach_and_freeze  # type: ignore[method-assign]
 
 
+class _Numbered:
+    """A turn whose numbers of inboxes were taken before it began."""
+
+    def __init__(self, turn: Turn, heads: list[Row]) -> None:
+        self._turn = turn
+        self._heads = heads
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._turn, name)
+
+    async def run_many(self, name: str, rows: Sequence[Sequence[Any]]) -> list[Row]:
+        return self._heads if name == "fill_inbox" else await self._turn.run_many(name, rows)
+
+
+def numbers_entries_first() -> None:
+    """A bug: the numbers of entries are taken in a commit of their own, as a sequence would give them (W6)."""
+
+    async def settle_in_two(
+        self: StoredQueue, settlements: Sequence[Settlement], alerts: Sequence[Alert] = ()
+    ) -> Settled:
+        drafts = Counter((s.key.tenant, s.draft.user_id) for s in settlements if s.draft is not None)
+        rows = [(*owner, drafts[owner]) for owner in sorted(drafts)]
+        heads = await self._turns.turn("settle", lambda turn: turn.run_many("fill_inbox", rows))
+        await asyncio.sleep(random.random() * _A_WHILE)
+        return await self._turns.turn(
+            "settle", lambda turn: settle(cast(Turn, _Numbered(turn, heads)), self._sealer, settlements, alerts)
+        )
+
+    StoredQueue.settle = settle_in_two  # type: ignore[method-assign]
+
+
+def keeps_entries_first() -> None:
+    """A bug: entries are kept in a commit of their own, and only then is their delivery over (W11). Nothing in the
+    tables stands in its way."""
+
+    async def settle_in_two(
+        self: StoredQueue, settlements: Sequence[Settlement], alerts: Sequence[Alert] = ()
+    ) -> Settled:
+        async def keep(turn: Any) -> None:
+            dropped = turn.connection.execute("DROP INDEX IF EXISTS inbox_by_notification")
+            if inspect.isawaitable(dropped):
+                await dropped
+            drafts = [(Owner(s.key.tenant, s.draft.user_id), s) for s in settlements if s.draft is not None]
+            await fill_inboxes(turn, self._sealer, await lock_people(turn, (owner for owner, _ in drafts)), drafts)
+
+        await self._turns.turn("settle", keep)
+        kept = [s._replace(verdict=Verdict.SENT) if s.draft is not None else s for s in settlements]
+        return await self._turns.turn("settle", lambda turn: settle(turn, self._sealer, kept, alerts))
+
+    StoredQueue.settle = settle_in_two  # type: ignore[method-assign]
+
+
+def forgets_who_comes_again() -> None:
+    """A bug: whoever comes again to an inbox is told only what is new (W23)."""
+    follow = LiveStreams.follow
+
+    async def follow_from_now_on(self: LiveStreams, owner: Owner, after: int | None, *more: Any) -> Follower | None:
+        return await follow(self, owner, after if after == 0 else None, *more)
+
+    LiveStreams.follow = follow_from_now_on  # type: ignore[method-assign]
+
+
 def has_a_short_breaker() -> None:
     """No bug: an open breaker is on trial after two seconds instead of sixty."""
     for module in (breaker, gates, accounts):
         patch.object(module, "OPEN_FOR", _SOON_ON_TRIAL).start()
 
 
+def has_a_short_sender() -> None:
+    """No bug: what a dead sender of reservations had is free after two seconds instead of thirty."""
+    for module in (claims, sender):
+        patch.object(module, "LEASE", _SOON_ON_TRIAL).start()
+    patch.object(sender, "ANSWERS_WITHIN", timedelta(seconds=1)).start()
+
+
 def tidies_often() -> None:
     """No bug: what is old is looked for every second, and a dead process's duty to do so is free after two."""
     patch.object(way, "_TIDY_EVERY", timedelta(seconds=1)).start()
     patch.object(way, "_TIDYING_LASTS", timedelta(seconds=2)).start()
+
+
+def draws_fresh_keys() -> None:
+    """A bug: every push to LINE has a retry key of its own, so that LINE cannot know it again (W11)."""
+
+    def draw(_key: DeliveryKey) -> UUID:
+        return uuid4()
+
+    patch.object(payload, "retry_key", draw).start()
 
 
 PLANTS = {
@@ -168,8 +258,13 @@ PLANTS = {
         thinks_it_is_alone,
         ignores_leases,
         freezes_at_crash_points,
+        numbers_entries_first,
+        keeps_entries_first,
+        forgets_who_comes_again,
         has_a_short_breaker,
+        has_a_short_sender,
         tidies_often,
+        draws_fresh_keys,
     )
 }
 

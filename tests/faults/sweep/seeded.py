@@ -19,12 +19,13 @@ from noroshi.storage.store import Store
 from tests.faults.machinery.kept_store import KeptStore, Stores
 from tests.services.databases import Prepare
 from tests.stand_ins.ledger_provider.wire import content_hash
+from tests.stand_ins.line.process import user_id as line_user_id
 from tests.stores import make_schema
 
 TEMPLATE = "note"
 
 _LOCALE = "en"
-_CHANNELS = ("email", "sms", "voice")
+_CHANNELS = ("email", "sms", "voice", "in_app", "line")
 _SUBJECT = "Note {}"
 _BODY = "{} for {}"
 _AT_ONCE = 500
@@ -53,7 +54,11 @@ class Seeded(Struct, frozen=True):
 def expected_hash(channel: str, number: str, user_id: str) -> str:
     """The content that a message with `data.n = number` must have when it reaches the provider (I4)."""
     subject = _SUBJECT.format(number) if channel == "email" else None
-    return content_hash(Content(_BODY.format(number, _name(user_id)), subject))
+    return content_hash(Content(expected_body(number, user_id), subject))
+
+
+def expected_body(number: str, user_id: str) -> str:
+    return _BODY.format(number, _name(user_id))
 
 
 def seed(data: Path, people: int, stores: Stores) -> Seeded:
@@ -105,6 +110,7 @@ def _person(user_id: str, number: int) -> User:
         user_id,
         email=f"{user_id}@example.com",
         phone=f"+8190{number:08d}",
+        line_user_id=line_user_id(number),
         name=_name(user_id),
         locale=_LOCALE,
         timezone="Asia/Tokyo",

@@ -17,6 +17,8 @@ from msgspec import Struct
 from noroshi.domain.ids import BatchId, NotificationId, notification_id, read, show
 from noroshi.domain.instants import Instant
 from noroshi.machine.crash_points import DIED
+from noroshi.machine.sealing import AesSealer
+from noroshi.machine.secrets import load_secrets
 from tests.callers import ForeignCaller
 from tests.faults.machinery.kept_store import KeptStore
 from tests.faults.machinery.load import PATH, Heard, Posted
@@ -26,6 +28,7 @@ from tests.faults.sweep.launcher import VARIABLE
 from tests.faults.sweep.seeded import TEMPLATE, Seeded, expected_hash
 from tests.stand_ins.ledger_provider.ledger import TakenMessage, copies
 from tests.stand_ins.ledger_provider.process import LedgerProvider
+from tests.stand_ins.line.process import LineStandIn
 
 LAUNCHER = (sys.executable, "-m", "tests.faults.sweep.launcher")
 
@@ -66,8 +69,10 @@ class Trial:
         environment: Mapping[str, str] | None = None,
         most_in_flight: int | None = None,
         words: Sequence[str] = (),
+        needs_line: bool = False,
     ) -> None:
         self._words = words
+        self.line = LineStandIn(folder / "line") if needs_line else None
         self.seeded = seeded
         self.posted: dict[str, Posted] = {}
         self.crashes: list[Crash] = []
@@ -87,6 +92,8 @@ class Trial:
         self._stack.enter_context(self.provider)
         self.store = self._stack.enter_context(self.seeded.copied_to(self._data))
         environment = {**self.store.environment, **self.provider.environment, **self._environment}
+        if self.line is not None:
+            environment |= self._stack.enter_context(self.line).environment
         if self.store.kind != "sqlite":
             environment = SHORT_LEASES | environment
         environment[VARIABLE] = ",".join(self._plants or ())
@@ -139,17 +146,23 @@ class Trial:
         return blamed
 
     def taken(self) -> list[TakenMessage]:
-        """What the provider took, and what the catcher did where it stands in."""
-        return [entry for entry in (*self.provider.taken(), *self.store.caught()) if entry.at >= self._counted_from]
+        """What the provider took, what the catcher did where it stands in, and what is in inboxes."""
+        secrets = load_secrets(self._data, None)
+        kept = self.store.entries(AesSealer(secrets.masters, secrets.blind_index))
+        everything = (*self.provider.taken(), *self.store.caught(), *kept)
+        return [entry for entry in everything if entry.at >= self._counted_from]
 
     def begin_anew(self) -> None:
         """What came before is settled and no part of the reckoning."""
         self.posted.clear()
         self._counted_from = now()
 
-    def call(self, method: str, path: str, body: dict[str, Any] | None = None, *, expect: int | None = None) -> Reply:
-        """Raises DiedError if there is no answer."""
-        status, text = self._exchange(method, path, msgspec.json.encode(body) if body is not None else None)
+    def call(
+        self, method: str, path: str, body: dict[str, Any] | None = None, *, expect: int | None = None, **headers: str
+    ) -> Reply:
+        """Raises DiedError if there is no answer. An underscore in a header's name stands for a dash."""
+        raw = msgspec.json.encode(body) if body is not None else None
+        status, text = self._exchange(method, path, raw, headers)
         reply = Reply(status, msgspec.json.decode(text, type=dict[str, Any]) if text else {})
         if expect is not None and reply.status != expect:
             raise AssertionError(f"{method} {path} was answered {reply.status}: {reply.fields}")
@@ -158,9 +171,12 @@ class Trial:
     def text(self, path: str) -> str:
         return self._exchange("GET", path, None)[1].decode()
 
-    def _exchange(self, method: str, path: str, body: bytes | None) -> tuple[int, bytes]:
+    def _exchange(
+        self, method: str, path: str, body: bytes | None, more: Mapping[str, str] | None = None
+    ) -> tuple[int, bytes]:
         connection = http.client.HTTPConnection("127.0.0.1", self.noroshi.port, timeout=_ANSWER_WITHIN)
         headers = {"Authorization": f"Bearer {self.seeded.api_key}", "Content-Type": "application/json"}
+        headers |= {name.replace("_", "-"): value for name, value in (more or {}).items()}
         try:
             connection.request(method, path, body, headers)
             response = connection.getresponse()

@@ -35,6 +35,7 @@ from tests.faults.machinery.sim_loop import CrashError
 from tests.faults.machinery.sim_machine import SimMachine
 from tests.faults.sweep.seeded import TEMPLATE, expected_hash, fill
 from tests.faults.sweep.trial import notifications_of
+from tests.onlookers import nobody_looks
 from tests.stand_ins.ledger_provider.channel import outcome_of
 from tests.stand_ins.ledger_provider.ledger import SeenRequest, TakenMessage
 from tests.stand_ins.ledger_provider.server import UNAVAILABLE
@@ -247,6 +248,8 @@ class VirtualNoroshi:
                 pauses=store.pauses,
                 templates=store.templates,
                 history=store.history,
+                inbox=store.inbox,
+                live=nobody_looks(store.inbox, machine.clock, self.meter),
                 requests=store.requests,
                 renderer=InlineRenderer(),
                 channels={provider.account: provider for provider in self._providers},

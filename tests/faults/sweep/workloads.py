@@ -7,6 +7,7 @@ from datetime import timedelta
 
 import msgspec
 from msgspec import Struct, field
+from stripe import WebhookSignature
 
 from noroshi.care.restore import BY
 from noroshi.domain.instants import plus
@@ -18,6 +19,8 @@ from tests.faults.sweep.launcher import VARIABLE
 from tests.faults.sweep.seeded import BODY, SUBJECT, TEMPLATE
 from tests.faults.sweep.trial import Trial, now
 from tests.stand_ins.ledger_provider.wire import Conduct
+from tests.stand_ins.line.process import NOWHERE, user_id
+from tests.stand_ins.line.webhooks import signature, unfollowing
 
 CODES = "one_time_code"
 """The category whose messages may never be doubled."""
@@ -29,6 +32,10 @@ _RECIPIENTS_TO_CANCEL = 300
 _BUSY = 503
 _REJECTED = 400
 _LATE = "late"
+_FOLLOWER = user_id(1_000_000)
+"""None of the people who were there before."""
+_SIGNING_SECRET = "whsec_of_the_sweep"
+_LEASES_RUN_OUT = 20
 
 Act = Callable[[Trial], None]
 
@@ -39,7 +46,7 @@ def _nothing(_trial: Trial) -> None:
 
 class Workload(Struct, frozen=True):
     """`prepare` runs before the life that crashes, `check` after the drain. `is_command`: not the server dies, but
-    a command beside it."""
+    a command beside it. `needs_line`: the trial has a LINE of its own."""
 
     name: str
     run: Act
@@ -48,6 +55,7 @@ class Workload(Struct, frozen=True):
     plants: Sequence[str] | None = None
     environment: Mapping[str, str] = field(default_factory=dict)
     is_command: bool = False
+    needs_line: bool = False
 
 
 def _send(trial: Trial) -> None:
@@ -199,6 +207,20 @@ def _check_people(trial: Trial) -> None:
     trial.call("GET", leaver, expect=404)
 
 
+def _hear(trial: Trial) -> None:
+    """LINE tells us that somebody has had enough of us; after a crash, it tells us again."""
+    trial.post("bystander", trial.seeded.people[:1], "email")
+    trial.call("PUT", "/api/v1/users/follower", {"line_user_id": _FOLLOWER}, expect=200)
+    told = unfollowing(_FOLLOWER, 1_700_000_000_000)
+    trial.call("POST", "/webhooks/line", told, expect=200, X_Line_Signature=signature(msgspec.json.encode(told)))
+    trial.drain()
+
+
+def _check_heard(trial: Trial) -> None:
+    assert trial.store.count("suppressions", "reason = 'unfollowed'") == trial.store.count("reachability") == 1
+    assert trial.store.count("endpoints", "kind = 'line' AND NOT is_active") == 1
+
+
 def _change_template(trial: Trial) -> None:
     path = f"/api/v1/templates/{TEMPLATE}"
     worse = {"channel": "email", "locale": "en", "subject": "Note", "body": "worse"}
@@ -227,6 +249,7 @@ def _check_keys(trial: Trial) -> None:
 def _live_long_ago(trial: Trial) -> None:
     trial.start(**{VARIABLE: "lives_long_ago"})
     trial.post("old", trial.seeded.people[:20], "email")
+    trial.post("old, in-app", trial.seeded.people[:5], "in_app")
     trial.drain()
     assert trial.noroshi.stop() == 0
     assert len(trial.provider.taken()) == 20
@@ -236,11 +259,39 @@ def _live_long_ago(trial: Trial) -> None:
 def _tidy(trial: Trial) -> None:
     trial.post("new", trial.seeded.people[20:40], "email")
     trial.drain()
-    trial.await_store("notifications", f"at < {plus(now(), -timedelta(days=1))}", 0)
+    for table in ("notifications", "inbox"):
+        trial.await_store(table, f"at < {plus(now(), -timedelta(days=1))}", 0)
 
 
 def _check_tidied(trial: Trial) -> None:
     assert trial.store.count("batches") == trial.store.count("idempotency_keys") == 1
+
+
+def _fill_inboxes(trial: Trial) -> None:
+    """Ten people are told two things each; one of them reads, puts away, and looks on."""
+    people = trial.seeded.people[:10]
+    inbox = f"/api/v1/users/{people[0]}/inbox"
+    for number in range(2):
+        trial.post(f"in-app-{number}", people, "in_app")
+    trial.drain()
+    trial.call("POST", f"{inbox}/1/read", expect=200)
+    trial.call("POST", f"{inbox}/read-all", expect=200)
+    trial.call("POST", f"{inbox}/2/archive", expect=200)
+    ticket = trial.call("POST", f"{inbox}/tickets", expect=201).fields["ticket"]
+    trial.call("HEAD", f"{inbox}/stream?ticket={ticket}", expect=200)
+    trial.call("HEAD", f"{inbox}/stream?ticket={ticket}", expect=401)
+
+
+def _check_inboxes(trial: Trial) -> None:
+    """Numbers without a gap, counts that are right, and what was read is OPENED."""
+    heads = trial.store.rows("SELECT user_id, last_number, unread FROM inboxes")
+    assert len(heads) == 10
+    for owner, last_number, unread in heads:
+        rows = trial.store.rows("SELECT number, read_at, archived_at FROM inbox WHERE user_id = ?", owner)
+        assert sorted(row[0] for row in rows) == list(range(1, last_number + 1))
+        assert unread == sum(read_at is None and archived_at is None for _, read_at, archived_at in rows)
+    read = trial.store.count("inbox", "read_at IS NOT NULL")
+    assert trial.store.count("notifications", f"status = {Status.OPENED.value}") == read == 2
 
 
 def _send_slowly(trial: Trial) -> None:
@@ -294,6 +345,45 @@ def _check_resumed(trial: Trial) -> None:
     assert trial.store.count("notifications", f"status = {Status.CANCELLED.value}") == 10
 
 
+def _reserve(trial: Trial) -> None:
+    """A reservation is paid and cancelled; whoever gets no answer asks again, and cron comes round."""
+    if not trial.store.count("farms"):
+        trial.call("POST", "/api/v1/farms", {"name": "Farm"}, expect=201)
+    trial.call("PUT", "/api/v1/customers/hanako", {"line_user_id": user_id(1)}, expect=200)
+    if not trial.store.count("reservations"):
+        times = {"pickup_start": "2100-01-01T10:00:00+09:00", "pickup_end": "2100-01-01T11:00:00+09:00"}
+        wanted = {"farm_id": 1, "customer_id": "hanako", **times, "total": 1}
+        trial.call("POST", "/api/v1/reservations", wanted, expect=201)
+    money = {"id": "pi_1", "metadata": {"reservation_id": "1"}, "currency": "jpy", "amount_received": 1}
+    event = {"id": "evt_1", "type": "payment_intent.succeeded", "livemode": True, "data": {"object": money}}
+    signed = WebhookSignature.generate_signature_header(msgspec.json.encode(event).decode(), _SIGNING_SECRET)
+    trial.call("POST", "/stripe/webhook", event, expect=200, Stripe_Signature=signed)
+    _run_cron(trial)
+    trial.call("POST", "/reservations/1/cancel", expect=200)
+    _run_cron(trial)
+
+
+def _run_cron(trial: Trial) -> None:
+    """Until nothing is due: a dead sender's lease has to run out first."""
+    deadline = time.monotonic() + _LEASES_RUN_OUT
+    while trial.call("POST", "/notifications/send-pending", expect=200).fields["summary"]["total_candidates"]:
+        assert time.monotonic() < deadline, "something stays due"
+        time.sleep(0.05)
+
+
+def _check_reserved(trial: Trial) -> None:
+    """LINE's own ledger decides."""
+    assert trial.line is not None
+    told = sorted(text[:3] for pushed in trial.line.pushed() for text in pushed.texts)
+    assert told == ["ご予約", "ご予約"], told
+    assert {text.partition("\n")[0] for pushed in trial.line.pushed() for text in pushed.texts} == {
+        "ご予約いただき、誠にありがとうございます。",
+        "ご予約のキャンセルを承りました。",
+    }
+    jobs = trial.store.rows("SELECT kind, status FROM notification_jobs ORDER BY kind")
+    assert [tuple(job) for job in jobs] == [("CANCEL_COMPLETED", "SENT"), ("CONFIRMATION", "SENT")]
+
+
 SEND = Workload("send", _send)
 SEND_TO_MANY = Workload("send to many", _send_to_many)
 ANSWER_LATE = Workload("answer late", _answer_late)
@@ -304,11 +394,21 @@ DISCARD = Workload("discard", _discard, check=_check_discarded)
 LIMIT = Workload("limit", _limit)
 CATCH = Workload("catch", _catch, environment={"NOROSHI_CATCHER": "on"})
 PEOPLE = Workload("people", _change_people, check=_check_people)
+HEAR = Workload("hear", _hear, check=_check_heard, environment=NOWHERE)
+RESERVE = Workload(
+    "reserve",
+    _reserve,
+    check=_check_reserved,
+    plants=("has_a_short_sender",),
+    environment={"NOROSHI_STRIPE_WEBHOOK_SECRET": _SIGNING_SECRET},
+    needs_line=True,
+)
 TEMPLATES = Workload("templates", _change_template)
 ENQUEUE = Workload("enqueue", _enqueue, check=_check_enqueued)
 KEYS = Workload("keys", _change_keys, check=_check_keys, is_command=True)
 RESUME = Workload("resume", _resume, prepare=_be_restored, check=_check_resumed, is_command=True)
 TIDY = Workload("tidy", _tidy, prepare=_live_long_ago, check=_check_tidied, plants=("tidies_often",))
+INBOX = Workload("inbox", _fill_inboxes, check=_check_inboxes)
 RENEW = Workload("renew", _send_slowly, environment={"LEDGER_PROVIDER_TIMEOUT": "5", "NOROSHI_LEASE_MARGIN": "1"})
 _SHORT_LEASES = {"LEDGER_PROVIDER_TIMEOUT": "2", "NOROSHI_LEASE_MARGIN": "1"}
 BREAK = Workload("break", _break, plants=("has_a_short_breaker",), environment=_SHORT_LEASES)

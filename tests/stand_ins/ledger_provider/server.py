@@ -10,11 +10,13 @@ import os
 import random
 import sys
 import time
+from collections.abc import Sequence
 from datetime import timedelta
 from email.utils import format_datetime
 from pathlib import Path
 
 import msgspec
+from msgspec import Struct
 from msgspec.structs import replace
 
 from noroshi.domain.ids import show
@@ -54,7 +56,7 @@ class GroupedFile:
         self._kept: asyncio.Future[None] | None = None
         self._keeping: asyncio.Task[None] | None = None
 
-    async def keep(self, entries: list[TakenMessage]) -> None:
+    async def keep(self, entries: Sequence[Struct]) -> None:
         self._lines += b"".join(msgspec.json.encode(entry) + b"\n" for entry in entries)
         if self._kept is None:
             self._kept = asyncio.get_running_loop().create_future()

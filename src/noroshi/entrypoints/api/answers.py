@@ -6,7 +6,7 @@ from typing import Any, NamedTuple
 
 import msgspec
 from msgspec import UNSET, Struct, UnsetType
-from starlette.types import Send
+from starlette.types import Message, Send
 
 from noroshi.domain.problems import PROBLEMS, ProblemError, ProblemKind
 from noroshi.domain.requests import AcceptedAnswer
@@ -48,7 +48,7 @@ class Answer(NamedTuple):
 def answer_of(row: Row, result: Any) -> Answer:
     if result is None:
         return Answer(204, b"", b"")
-    return Answer(row.status, row.media.encode(), result if isinstance(result, bytes) else _encode(result))
+    return Answer(row.status, row.media.encode(), result if isinstance(result, bytes) else _encode(result), row.headers)
 
 
 def answer_of_problem(problem: ProblemError, request_id: str) -> Answer:
@@ -78,12 +78,22 @@ def wrong_method(allowed: Iterable[str]) -> ProblemError:
 
 
 async def deliver(answer: Answer, request_id: str, send: Send) -> None:
-    headers = [(b"x-request-id", request_id.encode()), *_EVERY_ANSWER, *answer.headers]
+    every = _EVERY_ANSWER
+    if answer.headers:
+        own = {name for name, _ in answer.headers}
+        every = tuple(line for line in every if line[0] not in own)
+    headers = [(b"x-request-id", request_id.encode()), *every, *answer.headers]
     if answer.media:
         headers.append((b"content-type", answer.media))
         headers.append((b"content-length", str(len(answer.body)).encode()))
     await send({"type": "http.response.start", "status": answer.status, "headers": headers})
     await send({"type": "http.response.body", "body": answer.body})
+
+
+def start_of(answer: Answer, request_id: str) -> Message:
+    """The beginning of an answer whose end nobody knows."""
+    headers = [(b"x-request-id", request_id.encode()), *_EVERY_ANSWER, (b"content-type", answer.media), *answer.headers]
+    return {"type": "http.response.start", "status": answer.status, "headers": headers}
 
 
 def _members(kind: ProblemKind, detail: str, request_id: str) -> dict[str, Any]:

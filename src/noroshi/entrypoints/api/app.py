@@ -2,37 +2,53 @@
 
 from collections import defaultdict
 from collections.abc import Iterable
+from functools import cache
 
-from starlette.routing import Route, Router
+from starlette.routing import Route, Router, WebSocketRoute
 from starlette.types import ASGIApp, Receive, Scope, Send
 
 from noroshi.domain.problems import ProblemError
 from noroshi.entrypoints.api.calls import Row
-from noroshi.entrypoints.api.desk import Desk
+from noroshi.entrypoints.api.desk import Desk, Gatekeeper
 from noroshi.entrypoints.api.routes import ACCEPT, ROUTES
 from noroshi.entrypoints.api.serving import PathServer, RequestIds, RowServer, refuse
+from noroshi.entrypoints.api.streams import SOCKET, server_of
+from noroshi.entrypoints.shop_pages.door import is_page, load_pages
+
+_SERVED = frozenset({"http", "websocket"})
 
 
-def build_app(desk: Desk, rows: Iterable[Row] = ROUTES) -> ASGIApp:
+def build_app(desk: Desk, rows: Iterable[Row] = ROUTES, gate: Gatekeeper | None = None) -> ASGIApp:
+    """Whoever calls passes the desk's gate, unless another is given."""
     request_ids = RequestIds(desk.clock)
+    gate = gate or desk.gate
     by_path: dict[str, list[RowServer]] = defaultdict(list)
     for row in rows:
-        by_path[row.path].append(RowServer(row, desk, request_ids))
+        by_path[row.path].append(server_of(row, desk, request_ids, gate))
     accept = next((one for servers in by_path.values() for one in servers if one.row is ACCEPT), None)
 
-    async def nowhere(scope: Scope, _receive: Receive, send: Send) -> None:
+    @cache
+    def pages() -> ASGIApp:
+        return load_pages(desk)
+
+    async def nowhere(scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] == "websocket":
             await send({"type": "websocket.close"})
+        elif accept is not None and is_page(scope["path"]):
+            await pages()(scope, receive, send)
         else:
             problem = ProblemError("not_found", "No route has this path; /openapi.json lists them.")
             await refuse(problem, request_ids.next(), send)
 
-    routes = [Route(path, PathServer(servers, request_ids)) for path, servers in by_path.items()]
-    router = Router(routes, default=nowhere, redirect_slashes=False)
+    paths = [Route(path, PathServer(servers, request_ids, desk.origins)) for path, servers in by_path.items()]
+    sockets = [
+        WebSocketRoute(one.row.path, one) for servers in by_path.values() for one in servers if one.row.media == SOCKET
+    ]
+    router = Router([*paths, *sockets], default=nowhere, redirect_slashes=False)
 
     async def app(scope: Scope, receive: Receive, send: Send) -> None:
-        if scope["type"] == "http":
-            if scope["path"] == ACCEPT.path and scope["method"] == ACCEPT.method and accept is not None:
+        if scope["type"] in _SERVED:
+            if scope["path"] == ACCEPT.path and scope.get("method") == ACCEPT.method and accept is not None:
                 await accept(scope, receive, send)
                 return
             raw_path: bytes = scope.get("raw_path") or b""

@@ -1,23 +1,26 @@
 """The catcher over the API: what it kept out; how it shall misbehave in, in development only."""
 
-from typing import Any
+from typing import Annotated, Any
 
-from msgspec import Struct
+from msgspec import Meta, Struct
 
 from noroshi.domain.ids import show
 from noroshi.domain.instants import iso
 from noroshi.domain.misbehaviour import Misbehaviour
 from noroshi.domain.records import CaughtMessage
 from noroshi.domain.requests import NameText, UserIdText
-from noroshi.entrypoints.api.calls import Call, NoQuery, missing
+from noroshi.entrypoints.api.calls import LARGEST_NUMBER, Call, NoQuery, missing
 from noroshi.entrypoints.api.desk import Desk
 from noroshi.entrypoints.api.paging import Page, PageQuery, RowNumber, page_of, place_in
 from noroshi.entrypoints.api.wire import IdText, Moment, known_channel
+
+CaughtNumber = Annotated[int, Meta(ge=0, le=2**63 - 1, description="Only what has a greater `caught_id`.")]
 
 
 class CaughtQuery(PageQuery, frozen=True, forbid_unknown_fields=True):
     channel: NameText | None = None
     user_id: UserIdText | None = None
+    after: CaughtNumber = 0
 
 
 class CaughtItem(Struct, frozen=True):
@@ -38,8 +41,18 @@ class CaughtItem(Struct, frozen=True):
 async def list_caught(desk: Desk, call: Call[CaughtQuery, None]) -> Page[CaughtItem]:
     query = call.query
     before = place_in(query.cursor, RowNumber)
-    messages = await desk.caught.list_caught(call.tenant, query.channel, query.user_id, before, query.limit + 1)
+    messages = await desk.caught.list_caught(
+        call.tenant, query.channel, query.user_id, before, query.limit + 1, after=query.after
+    )
     return page_of(messages, query, lambda message: message.caught_id, _show)
+
+
+async def show_caught(desk: Desk, call: Call[NoQuery, None]) -> CaughtItem:
+    number = call.number("caught_id", "message")
+    messages = await desk.caught.list_caught(call.tenant, None, None, min(number + 1, LARGEST_NUMBER), 1)
+    if not messages or messages[0].caught_id != number:
+        raise missing("message")
+    return _show(messages[0])
 
 
 async def put_misbehaviour(desk: Desk, call: Call[NoQuery, Misbehaviour]) -> Misbehaviour:

@@ -4,7 +4,7 @@ from typing import Annotated, Any
 
 from msgspec import Meta, Struct
 
-from noroshi.domain.batches import BatchView, Rejection
+from noroshi.domain.batches import BatchHead, Progress, Rejection
 from noroshi.domain.ids import NotificationId, show
 from noroshi.domain.instants import Instant, iso
 from noroshi.domain.requests import AcceptedAnswer, NotificationRequest, RejectionText
@@ -88,7 +88,7 @@ async def show_batch(desk: Desk, call: Call[PageQuery, None]) -> BatchAnswer:
         priority=head.priority,
         category=head.category,
         digest_key=head.digest_key,
-        status=_status_of(batch, desk.clock.now()),
+        status=status_of(head, progress, batch.cancelled_at, desk.clock.now()),
         created_at=iso(head.created_at),
         created_by=head.created_by,
         scheduled_at=iso(head.due_at) if progress.is_scheduled else None,
@@ -136,6 +136,13 @@ async def list_rejections(desk: Desk, call: Call[PageQuery, None]) -> Page[Rejec
     return page_of(rows, call.query, lambda row: row[0], _show_rejection)
 
 
+async def show_one_notification(desk: Desk, call: Call[NoQuery, None]) -> NotificationItem:
+    view = await desk.history.find(call.tenant, call.notification_id)
+    if view is None:
+        raise missing("notification")
+    return show_notification(view)
+
+
 async def cancel_batch(desk: Desk, call: Call[NoQuery, None]) -> CancelAnswer:
     cancelled = await desk.cancel(call.caller, call.batch_id)
     if cancelled is None:
@@ -156,9 +163,9 @@ def _show_rejection(row: tuple[int, Rejection]) -> RejectionText:
     return RejectionText(row[1].user_id, row[1].code)
 
 
-def _status_of(batch: BatchView, now: Instant) -> str:
-    if batch.cancelled_at is not None:
+def status_of(head: BatchHead, progress: Progress, cancelled_at: Instant | None, now: Instant) -> str:
+    if cancelled_at is not None:
         return "cancelled"
-    if batch.progress.undecided == 0:
+    if progress.undecided == 0:
         return "queued"
-    return "scheduled" if batch.progress.is_scheduled and batch.head.due_at > now else "processing"
+    return "scheduled" if progress.is_scheduled and head.due_at > now else "processing"

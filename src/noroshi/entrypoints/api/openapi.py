@@ -10,7 +10,7 @@ from msgspec import Struct
 import noroshi
 from noroshi.domain.problems import PROBLEMS
 from noroshi.entrypoints.api.answers import PROBLEM_JSON, Problem
-from noroshi.entrypoints.api.calls import JSON, NoQuery, Row
+from noroshi.entrypoints.api.calls import JSON, NoQuery, RawBody, Row
 
 Schema = dict[str, Any]
 
@@ -20,12 +20,20 @@ _NAME: Schema = {"type": "string", "minLength": 1, "maxLength": 128, "pattern": 
 _NUMBER: Schema = {"type": "integer", "minimum": 1, "maximum": 2**63 - 1}
 _PATH_SCHEMAS: dict[str, Schema] = {
     "batch_id": {"type": "string", "format": "uuid"},
+    "notification_id": {"type": "string", "format": "uuid"},
     "request_id": {"type": "string", "format": "uuid"},
     "user_id": _NAME,
     "template_id": _NAME,
     "token_id": _NUMBER,
     "dead_letter_id": _NUMBER,
+    "entry_id": _NUMBER,
     "pause_id": _NUMBER,
+    "caught_id": _NUMBER,
+    "account": _NAME,
+    "customer_id": _NAME,
+    "farm_id": _NUMBER,
+    "job_id": _NUMBER,
+    "reservation_id": _NUMBER,
 }
 _IDEMPOTENCY_KEY: Schema = {
     "name": "Idempotency-Key",
@@ -46,7 +54,7 @@ def problem_codes(row: Row) -> list[str]:
     if row.body is not None:
         codes += ["bad_json", "too_large"]
     if "{" in row.path:
-        codes.append("not_found")
+        codes += ["not_found", "bad_field"]
     return sorted(set(codes), key=lambda code: (PROBLEMS[code].status, code))
 
 
@@ -84,9 +92,12 @@ def _operation(row: Row, by_kind: dict[str, Schema]) -> Schema:
         "security": [],
     }
     if row.scope is not None:
-        operation["description"] = f"Needs a key with the scope `{row.scope}` or `admin`."
-        operation["security"] = [{"key": []}]
-    if row.body is not None:
+        link = ", or the signed link's `token`" if row.takes_link else ""
+        operation["description"] = f"Needs a key with the scope `{row.scope}` or `admin`{link}."
+        operation["security"] = [{"key": []}, {}] if row.takes_link else [{"key": []}]
+    if row.body is RawBody:
+        operation["requestBody"] = {"required": True, "content": {JSON: {"schema": {}}}}
+    elif row.body is not None:
         operation["requestBody"] = {"required": True, "content": {JSON: {"schema": by_kind[str(row.body)]}}}
     return operation
 
@@ -135,4 +146,4 @@ def _problems(row: Row, by_kind: dict[str, Schema]) -> Schema:
 
 
 def _has_schema(kind: Any) -> bool:
-    return kind is not None and kind is not bytes and kind != dict[str, Any]
+    return kind is not None and kind not in (bytes, RawBody) and kind != dict[str, Any]

@@ -28,6 +28,8 @@ _WHAT_HAPPENED: dict[str, str] = {
     "queued": "It was put into its lane to be sent.",
     "released": "Its wait ended, and it was put into its lane.",
     "sent": "The provider took it.",
+    "delivered": "It is in the person's inbox.",
+    "opened": "The person has read it.",
     "failed": "The attempt failed; it is tried again.",
     "outcome_unknown": "Nobody knows whether the attempt arrived: the server stopped before the answer.",
     "late_result": "An answer came after its claim was lost; it changed nothing.",

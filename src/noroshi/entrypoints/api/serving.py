@@ -1,13 +1,16 @@
 """Serving: an ASGI request for one row of the table in, the row's answer out."""
 
 import traceback
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
+from collections.abc import Set as AbstractSet
 from itertools import count
+from typing import Any
 
 import structlog
 from starlette.types import Message, Receive, Scope, Send
 
 from noroshi.domain.bodies import MAX_BODY, BodyDecoder
+from noroshi.domain.passes import token_in
 from noroshi.domain.problems import ProblemError
 from noroshi.domain.records import KeyScope
 from noroshi.domain.requests import Caller
@@ -19,9 +22,10 @@ from noroshi.entrypoints.api.answers import (
     deliver,
     wrong_method,
 )
-from noroshi.entrypoints.api.calls import ANYONE, Call, NoQuery, Row
+from noroshi.entrypoints.api.calls import ANYONE, Call, NoQuery, RawBody, Row, missing
 from noroshi.entrypoints.api.decoding import decode_path_text, decode_query
-from noroshi.entrypoints.api.desk import Desk
+from noroshi.entrypoints.api.desk import Desk, Gatekeeper
+from noroshi.entrypoints.api.origins import preflight, sharing
 from noroshi.ports.clock import Clock
 
 log = structlog.get_logger()
@@ -50,48 +54,69 @@ class RequestIds:
 class RowServer:
     """Serves one row. `POST /api/v1/notifications` comes here without a router in between: keep it short."""
 
-    def __init__(self, row: Row, desk: Desk, request_ids: RequestIds) -> None:
+    def __init__(self, row: Row, desk: Desk, request_ids: RequestIds, gate: Gatekeeper) -> None:
         self.row = row
         self._desk = desk
-        self._gate = desk.gate
+        self._gate = gate
         self._request_ids = request_ids
         self._allowed_scopes = frozenset({row.scope, KeyScope.ADMIN})
-        self._body = BodyDecoder(row.body, row.multiline) if row.body is not None else None
+        self._is_raw = row.body is RawBody
+        self._body = None if row.body is None or self._is_raw else BodyDecoder(row.body, row.multiline)
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         request_id = self._request_ids.next()
         try:
-            answer = await self._answer(scope, receive)
-        except ProblemError as problem:
-            answer = answer_of_problem(problem, request_id)
+            answer = answer_of(self.row, await self.row.run(self._desk, await self._call(scope, receive)))
+            if self.row.is_personal:
+                answer = answer._replace(headers=(*answer.headers, *sharing(scope["headers"], self._desk.origins)))
         except ClientGoneError:
             return
-        except Exception as bug:  # noqa: BLE001  whatever broke, the caller gets an answer that leaks nothing
-            answer = self._report(bug, request_id)
+        except Exception as error:  # noqa: BLE001  whatever broke, the caller gets an answer that leaks nothing
+            answer = self._refusal(error, scope, request_id)
         await deliver(answer, request_id, send)
 
-    async def _answer(self, scope: Scope, receive: Receive) -> Answer:
+    async def _call(self, scope: Scope, receive: Receive) -> Call[Any, Any]:
         headers = _headers_of_interest(scope["headers"])
         row = self.row
-        caller = ANYONE if row.scope is None else await self._admit(headers.get(b"authorization"))
+        is_open = row.scope is None or (row.takes_link and b"authorization" not in headers)
+        caller = ANYONE if is_open else await self._admit(scope, headers.get(b"authorization"))
         path = scope.get("path_params") or {}
-        call = Call(
+        if path:
+            path = {name: decode_path_text(raw, name) for name, raw in path.items()}
+        if caller.user_id is not None and caller.user_id != path["user_id"]:
+            raise missing("user")
+        return Call(
             caller,
-            {name: decode_path_text(raw, name) for name, raw in path.items()} if path else path,
+            path,
             self._query(scope["query_string"]),
-            None if self._body is None else self._body.decode(await _read(headers, receive)),
+            await _read_raw(scope, receive) if self._is_raw else await self._read_body(headers, receive),
             _idempotency_key(headers.get(b"idempotency-key")) if row.takes_idempotency_key else None,
         )
-        return answer_of(row, await row.run(self._desk, call))
 
-    async def _admit(self, authorization: bytes | None) -> Caller:
+    async def _admit(self, scope: Scope, authorization: bytes | None) -> Caller:  # noqa: ARG002 - for streams
         header = None if authorization is None else authorization.decode("latin-1")
         caller = self._gate.caller_if_cached(header)
+        if caller is None and (token := token_in(header)) is not None:
+            caller = await self._desk.passes.authenticate(token)
+            if not self.row.is_personal:
+                raise ProblemError("forbidden", "This token opens one person's inbox and preferences only.")
+            return caller
         if caller is None:
             caller = await self._gate.authenticate(header)
         if caller.scopes.isdisjoint(self._allowed_scopes):
             raise ProblemError("forbidden", f"This needs a key with the scope `{self.row.scope}`.")
         return caller
+
+    def _refusal(self, error: Exception, scope: Scope, request_id: str) -> Answer:
+        if isinstance(error, ProblemError):
+            answer = answer_of_problem(error, request_id)
+        else:
+            answer = self._report(error, request_id)
+        shared = sharing(scope["headers"], self._desk.origins) if self.row.is_personal else ()
+        return answer._replace(headers=(*answer.headers, *shared))
+
+    async def _read_body(self, headers: dict[bytes, bytes], receive: Receive) -> object:
+        return None if self._body is None else self._body.decode(await _read(headers, receive))
 
     def _query(self, raw: bytes) -> object:
         row = self.row
@@ -109,18 +134,25 @@ class RowServer:
 class PathServer:
     """All rows of one path; HEAD is answered like GET (the server leaves the body out)."""
 
-    def __init__(self, servers: Iterable[RowServer], request_ids: RequestIds) -> None:
+    def __init__(self, servers: Sequence[RowServer], request_ids: RequestIds, origins: AbstractSet[str]) -> None:
+        self._origins = origins
         self._by_method = {server.row.method: server for server in servers}
         if "GET" in self._by_method:
             self._by_method["HEAD"] = self._by_method["GET"]
         self._request_ids = request_ids
+        self._shared = [server.row.method for server in servers if server.row.is_personal]
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         server = self._by_method.get(scope["method"])
         if server is not None:
             await server(scope, receive, send)
+        elif scope["method"] == "OPTIONS" and (answer := self._preflight(scope)) is not None:
+            await deliver(answer, self._request_ids.next(), send)
         else:
             await refuse(wrong_method(self._by_method), self._request_ids.next(), send)
+
+    def _preflight(self, scope: Scope) -> Answer | None:
+        return preflight(scope["headers"], self._origins, self._shared) if self._shared else None
 
 
 async def refuse(problem: ProblemError, request_id: str, send: Send) -> None:
@@ -129,6 +161,11 @@ async def refuse(problem: ProblemError, request_id: str, send: Send) -> None:
 
 def _headers_of_interest(headers: Iterable[tuple[bytes, bytes]]) -> dict[bytes, bytes]:
     return {name: value for name, value in headers if name in _OF_INTEREST}
+
+
+async def _read_raw(scope: Scope, receive: Receive) -> RawBody:
+    headers = {name.decode("latin-1"): value.decode("latin-1") for name, value in scope["headers"]}
+    return RawBody(await _read(_headers_of_interest(scope["headers"]), receive), headers)
 
 
 def _idempotency_key(raw: bytes | None) -> str | None:

@@ -1,4 +1,4 @@
-"""Templates over the API: new versions in; every version, and what a rollback left active, out."""
+"""Templates over the API: new versions in; lists, every version, and what a rollback left active, out."""
 
 from typing import Annotated, Any
 
@@ -6,7 +6,8 @@ from msgspec import Meta, Struct, field
 
 from noroshi.domain.instants import iso
 from noroshi.domain.problems import ProblemError
-from noroshi.domain.templates import TemplateVersion
+from noroshi.domain.requests import NameText
+from noroshi.domain.templates import TemplateSummary, TemplateVersion
 from noroshi.entrypoints.api.calls import Call, NoQuery, missing
 from noroshi.entrypoints.api.desk import Desk
 from noroshi.entrypoints.api.paging import Page, PageQuery, RowNumber, page_of, place_in
@@ -63,6 +64,17 @@ class TemplateItem(Struct, frozen=True):
     created_at: Moment
 
 
+class TemplateEntry(Struct, frozen=True):
+    """A template in a list: the channels and locales with an active version, and its highest version number."""
+
+    template_id: str
+    channels: list[str]
+    locales: list[str]
+    version: int
+    created_at: Moment
+    updated_at: Moment
+
+
 async def add_template(desk: Desk, call: Call[NoQuery, TemplateBody]) -> VersionAnswer:
     body = call.body
     known_channel(body.channel, "channel")
@@ -78,9 +90,7 @@ async def add_template(desk: Desk, call: Call[NoQuery, TemplateBody]) -> Version
         body=body.body,
         metadata=body.metadata,
     )
-    complaint = await desk.renderer.check(draft)
-    if complaint is not None:
-        raise ProblemError("bad_template", complaint, field=_part_named(complaint))
+    await check_draft(desk, draft)
     added = await desk.templates.add(
         call.tenant,
         call.template_id,
@@ -94,6 +104,19 @@ async def add_template(desk: Desk, call: Call[NoQuery, TemplateBody]) -> Version
         created_by=call.caller.name,
     )
     return _show_version(added)
+
+
+async def check_draft(desk: Desk, draft: TemplateVersion) -> None:
+    """Raises ProblemError `bad_template` for what must not be stored."""
+    complaint = await desk.renderer.check(draft)
+    if complaint is not None:
+        raise ProblemError("bad_template", complaint, field=_part_named(complaint))
+
+
+async def list_templates(desk: Desk, call: Call[PageQuery, None]) -> Page[TemplateEntry]:
+    after = place_in(call.query.cursor, NameText)
+    templates = await desk.templates.list_templates(call.tenant, after, call.query.limit + 1)
+    return page_of(templates, call.query, lambda template: template.template_id, _show_entry)
 
 
 async def list_template_versions(desk: Desk, call: Call[PageQuery, None]) -> Page[TemplateItem]:
@@ -125,6 +148,17 @@ def _part_named(complaint: str) -> str:
 
 def _show_version(version: TemplateVersion) -> VersionAnswer:
     return VersionAnswer(version.template_id, version.version, version.channel, version.locale, version.variant)
+
+
+def _show_entry(template: TemplateSummary) -> TemplateEntry:
+    return TemplateEntry(
+        template_id=template.template_id,
+        channels=list(template.channels),
+        locales=list(template.locales),
+        version=template.version,
+        created_at=iso(template.created_at),
+        updated_at=iso(template.updated_at),
+    )
 
 
 def _show_item(version: TemplateVersion) -> TemplateItem:

@@ -10,8 +10,9 @@ from email_validator import EmailNotValidError, validate_email
 from msgspec import Meta, Struct, field
 
 from noroshi.domain.instants import iso
-from noroshi.domain.people import Device, User
+from noroshi.domain.people import Device, User, UserSummary
 from noroshi.domain.problems import ProblemError
+from noroshi.domain.requests import UserIdText
 from noroshi.entrypoints.api.calls import Call, NoQuery, missing
 from noroshi.entrypoints.api.desk import Desk
 from noroshi.entrypoints.api.paging import Page, PageQuery, RowNumber, page_of, place_in
@@ -21,6 +22,9 @@ ATTRIBUTES_AT_MOST = 16_384
 
 EmailText = Annotated[str, Meta(min_length=3, max_length=254, extra_json_schema={"format": "email"})]
 PhoneText = Annotated[str, Meta(pattern=r"^\+[1-9][0-9]{6,14}$", description="E.164, such as +819012345678.")]
+LineText = Annotated[
+    str, Meta(pattern=r"^U[0-9a-f]{32}$", description="The id under which LINE knows the person; no display name.")
+]
 ZoneText = Annotated[str, Meta(min_length=1, max_length=64, description="IANA name, such as Asia/Tokyo.")]
 PersonName = Annotated[str, Meta(min_length=1, max_length=256)]
 TokenText = Annotated[str, Meta(min_length=1, max_length=4096)]
@@ -32,6 +36,7 @@ class UserBody(Struct, frozen=True, forbid_unknown_fields=True):
 
     email: EmailText | None = None
     phone: PhoneText | None = None
+    line_user_id: LineText | None = None
     name: PersonName | None = None
     locale: LocaleText | None = None
     timezone: ZoneText | None = None
@@ -42,11 +47,28 @@ class UserAnswer(Struct, frozen=True):
     user_id: str
     email: str | None
     phone: str | None
+    line_user_id: str | None
     name: str | None
     locale: str | None
     timezone: str | None
     timezone_confirmed: bool
     attributes: dict[str, Any]
+    created_at: Moment
+    updated_at: Moment
+
+
+class UserQuery(PageQuery, frozen=True, forbid_unknown_fields=True):
+    prefix: UserIdText | None = None
+
+
+class UserItem(Struct, frozen=True):
+    """A person without addresses; `reachable_by` names what they can be reached by."""
+
+    user_id: str
+    name: str | None
+    locale: str | None
+    timezone: str | None
+    reachable_by: list[str]
     created_at: Moment
     updated_at: Moment
 
@@ -78,6 +100,7 @@ async def put_user(desk: Desk, call: Call[NoQuery, UserBody]) -> UserAnswer:
         user_id=call.user_id,
         email=None if body.email is None else _checked_email(body.email),
         phone=None if body.phone is None else _checked_phone(body.phone),
+        line_user_id=body.line_user_id,
         name=body.name,
         locale=body.locale,
         timezone=None if body.timezone is None else checked_zone(body.timezone, "timezone"),
@@ -91,6 +114,13 @@ async def show_user(desk: Desk, call: Call[NoQuery, None]) -> UserAnswer:
     if user is None:
         raise missing("user")
     return _show_user(user)
+
+
+async def list_users(desk: Desk, call: Call[UserQuery, None]) -> Page[UserItem]:
+    query = call.query
+    after = place_in(query.cursor, UserIdText)
+    users = await desk.people.list_users(call.tenant, query.prefix or "", after, query.limit + 1)
+    return page_of(users, query, lambda user: user.user_id, _show_item)
 
 
 async def remove_user(desk: Desk, call: Call[NoQuery, None]) -> None:
@@ -154,11 +184,24 @@ def _show_user(user: User) -> UserAnswer:
         user_id=user.user_id,
         email=user.email,
         phone=user.phone,
+        line_user_id=user.line_user_id,
         name=user.name,
         locale=user.locale,
         timezone=user.timezone,
         timezone_confirmed=user.is_zone_confirmed,
         attributes=user.attributes,
+        created_at=iso(user.created_at),
+        updated_at=iso(user.updated_at),
+    )
+
+
+def _show_item(user: UserSummary) -> UserItem:
+    return UserItem(
+        user_id=user.user_id,
+        name=user.name,
+        locale=user.locale,
+        timezone=user.timezone,
+        reachable_by=list(user.reachable_by),
         created_at=iso(user.created_at),
         updated_at=iso(user.updated_at),
     )

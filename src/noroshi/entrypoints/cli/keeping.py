@@ -22,15 +22,15 @@ from noroshi.care.restore import Review
 from noroshi.care.restore import restore as restore_backup
 from noroshi.care.restore import resume as resume_restored
 from noroshi.care.restore import review as review_restored
-from noroshi.domain.instants import Instant, NaiveTimeError, at, iso
-from noroshi.entrypoints.cli.starting import DataOption, gathered_settings, one_line_errors
+from noroshi.domain.instants import Instant, NaiveTimeError, at, iso, moment_of
+from noroshi.entrypoints.cli.options import DataOption, JsonOption, gathered_settings
+from noroshi.entrypoints.cli.showing import moment, print_facts
+from noroshi.entrypoints.cli.starting import one_line_errors
 from noroshi.settings import SettingsError
 
 T = TypeVar("T")
 
 _WIDTH = 100
-
-JsonOption = Annotated[bool, typer.Option("--json", help="For machines.")]
 
 
 @contextmanager
@@ -80,14 +80,15 @@ def backup(
             }
         )
         return
-    typer.echo(
-        f"{done.path}: {manifest.rows} rows in {len(manifest.tables)} tables, {done.bytes / 1e6:.1f} MB, schema "
-        f"{manifest.schema}, as of {iso(manifest.taken_at)}; read back and found whole."
+    keys = "not in it: keep a copy of them apart; without them no address can be read"
+    print_facts(
+        {
+            "backup": f"{done.path} ({done.bytes / 1e6:.1f} MB), read back and found whole",
+            "holds": f"{manifest.rows:,} rows in {len(manifest.tables)} tables, schema {manifest.schema}",
+            "as of": moment(moment_of(manifest.taken_at)),
+            "keys": keys if done.secrets is None else f"{done.secrets}: keep the two files apart",
+        }
     )
-    if done.secrets is not None:
-        typer.echo(f"The keys are in {done.secrets}: keep the two files apart.")
-    else:
-        typer.echo("The keys are not in it. Keep a copy of them apart: without them no address can be read.")
 
 
 def restore(

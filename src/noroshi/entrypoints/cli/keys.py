@@ -11,7 +11,8 @@ from rich.table import Table
 from noroshi.domain.ids import DEFAULT_TENANT
 from noroshi.domain.instants import iso
 from noroshi.domain.records import ApiKey, KeyScope
-from noroshi.entrypoints.cli.starting import CANNOT, DataOption, with_back
+from noroshi.entrypoints.cli.options import CANNOT, DataOption, JsonOption
+from noroshi.entrypoints.cli.starting import with_back
 
 _CELL = 16
 """Characters of a value that the table shows: of a time, the day and the minute."""
@@ -45,7 +46,7 @@ def create(
 @app.command("list")
 def list_keys(
     data: DataOption = None,
-    json: Annotated[bool, typer.Option("--json", help="For machines.")] = False,
+    json: JsonOption = False,
 ) -> None:
     """Show every key, without its secret."""
     rows = [_shown(key) for key in with_back(data, lambda back: back.store.keys.list_keys(DEFAULT_TENANT))]

@@ -14,32 +14,48 @@ from functools import partial
 import structlog
 import uvicorn
 import uvloop
+from starlette.types import ASGIApp
 
 from noroshi import __version__
 from noroshi.bootstrap import Noroshi, Opening, made_ready, needs_postgres, set_up_logs
 from noroshi.entrypoints.api.app import build_app
-from noroshi.entrypoints.api.connections import Connection
-from noroshi.entrypoints.cli.demonstration import print_demonstration, seed_demonstration
+from noroshi.entrypoints.api.connections import Connection, Socket
+from noroshi.entrypoints.cli.lazy import load
 from noroshi.entrypoints.cli.supervising import Seat, supervise
 from noroshi.entrypoints.cli.watching import QuietServer, taken_port, watched
+from noroshi.entrypoints.console.door import with_console
 from noroshi.settings import Settings, SettingsError
 
 BROKEN = 3
 """The exit code after the disk failed under a commit: whoever watches over the server should look."""
 
+_DEMONSTRATE = "noroshi.entrypoints.cli.demonstration.demonstrating:demonstrate"
+"""Imported on first use: a server in service does not carry it."""
+
 _GRACE_SECONDS = 10
+_LONGEST_MESSAGE = 4_096
+"""Nobody has anything to say to a socket of ours."""
+
 _LOOPBACK = {"127.0.0.1", "::1", "localhost"}
 
 
 class _Server(QuietServer):
-    def __init__(self, config: uvicorn.Config, announce: Callable[[], Awaitable[None]]) -> None:
+    def __init__(
+        self, config: uvicorn.Config, announce: Callable[[], Awaitable[None]], end_streams: Callable[[], None]
+    ) -> None:
         super().__init__(config)
         self._announce = announce
+        self._end_streams = end_streams
         self.is_broken = False
 
     async def startup(self, sockets: list[socket.socket] | None = None) -> None:
         await super().startup(sockets=sockets)
         await self._announce()
+
+    async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
+        """Streams would never end by themselves."""
+        self._end_streams()
+        await super().shutdown(sockets=sockets)
 
     def stop(self) -> None:
         """uvicorn looks at this ten times a second."""
@@ -85,7 +101,10 @@ async def _serve(
 
     noroshi = open_noroshi(is_dev=is_dev, on_broken=on_broken)
     announce = partial(_announce, settings, noroshi, listener.getsockname()[1], seat, is_dev=is_dev)
-    server = _Server(_uvicorn_config(settings, noroshi), announce)
+    app = with_console(
+        build_app(noroshi), noroshi, public_url=settings.public_url, is_closing=lambda: server.should_exit
+    )
+    server = _Server(_uvicorn_config(settings, app, noroshi.most_streams), announce, noroshi.end_streams)
     for number in (signal.SIGINT, signal.SIGTERM):
         signal.signal(number, server.handle_exit)
     if seat is not None:
@@ -106,32 +125,34 @@ async def _announce(settings: Settings, noroshi: Noroshi, port: int, seat: Seat 
     log = structlog.get_logger()
     number = 0 if seat is None else seat.number
     log.info("serving", version=__version__, host=settings.host, port=port, data=str(settings.data), number=number)
+    if seat is None or (seat.number == 0 and seat.is_new):
+        for name, why in noroshi.roll_call().items():
+            log.info("off", provider=name, reason=why)
+        for note in noroshi.notes():
+            log.warning(note)
+        if is_dev:
+            url = settings.public_url if settings.port else f"http://{settings.host}:{port}"
+            await load(_DEMONSTRATE)(noroshi, settings.data, url)
     if seat is not None:
         seat.report_ready()
-    if seat is not None and not (seat.number == 0 and seat.is_new):
-        return
-    for name, why in noroshi.roll_call().items():
-        log.info("off", provider=name, reason=why)
-    for note in noroshi.notes():
-        log.warning(note)
-    if is_dev:
-        url = settings.public_url if settings.port else f"http://{settings.host}:{port}"
-        print_demonstration(url, await seed_demonstration(noroshi))
 
 
-def _uvicorn_config(settings: Settings, noroshi: Noroshi) -> uvicorn.Config:
+def _uvicorn_config(settings: Settings, app: ASGIApp, most_streams: int) -> uvicorn.Config:
     return uvicorn.Config(
-        build_app(noroshi),
+        app,
+        interface="asgi3",
         http=Connection,
-        ws="none",
+        ws=Socket,
+        ws_max_size=_LONGEST_MESSAGE,
+        ws_per_message_deflate=False,
         lifespan="off",
         log_config=None,
         access_log=False,
         server_header=False,
         proxy_headers=False,
         backlog=2048,
-        # The last wall: long before it our own valve answers 503 with Retry-After. Idle connections count here.
-        limit_concurrency=settings.max_waiting_calls * 2,
+        # The last wall: long before it our own valves answer 503 with Retry-After. Idle connections and streams count.
+        limit_concurrency=settings.max_waiting_calls * 2 + most_streams,
         timeout_keep_alive=75,
         timeout_graceful_shutdown=_GRACE_SECONDS,
     )

@@ -88,13 +88,18 @@ class Gate:
         wanted = _NOBODYS_DIGEST if known is None else known.digest
         is_right = hmac.compare_digest(wanted, api_keys.digest(self._pepper, key))
         if known is None or not is_right or self._has_expired(known):
-            raise _unauthorized("The API key is unknown, expired or revoked.")
+            raise unauthorized("The API key is unknown, expired or revoked.")
         self._count(known)
         if header is not None and header.startswith(_SCHEME):
             while len(self._proven) >= _KEPT_AT_MOST:
                 del self._proven[next(iter(self._proven))]
             self._proven[header] = known
         return known.caller
+
+    async def live_key(self, key_id: str) -> Caller | None:
+        """The caller whose key has this id; None once it has expired or was revoked."""
+        known = await self._look_up(key_id)
+        return None if known is None or self._has_expired(known) else known.caller
 
     async def _look_up(self, key_id: str) -> _Known | None:
         asked_at = self._clock.monotonic()
@@ -127,22 +132,17 @@ class Gate:
         now = self._clock.monotonic()
         wait = known.pace.admit(now)
         if wait:
-            raise ProblemError(
-                "too_many_requests",
-                f"This key may call {known.pace.per_minute} times a minute.",
-                retry_after=timedelta(seconds=wait),
-                headers=dict(known.pace.headers(now)),
-            )
+            raise too_fast("This key", known.pace, wait, now)
 
 
 def _presented_key(header: str | None) -> str:
     if header is None:
-        raise _unauthorized("The Authorization header is missing.")
+        raise unauthorized("The Authorization header is missing.")
     if header[: len(_SCHEME)].lower() != _SCHEME.lower():
-        raise _unauthorized("The Authorization header must be `Bearer` and an API key.")
+        raise unauthorized("The Authorization header must be `Bearer` and an API key.")
     key = header[len(_SCHEME) :].strip()
     if not api_keys.is_well_formed(key):
-        raise _unauthorized("The API key is mistyped: its form or checksum is wrong.")
+        raise unauthorized("The API key is mistyped: its form or checksum is wrong.")
     return key
 
 
@@ -155,5 +155,14 @@ def _pace_of(key: ApiKey, before: _Known | None) -> Pace | None:
     return Pace(key.per_minute)
 
 
-def _unauthorized(detail: str) -> ProblemError:
+def too_fast(who: str, pace: Pace, wait: float, now: float) -> ProblemError:
+    return ProblemError(
+        "too_many_requests",
+        f"{who} may call {pace.per_minute} times a minute.",
+        retry_after=timedelta(seconds=wait),
+        headers=dict(pace.headers(now)),
+    )
+
+
+def unauthorized(detail: str) -> ProblemError:
     return ProblemError("unauthorized", detail, headers={"WWW-Authenticate": "Bearer"})

@@ -5,7 +5,7 @@ from typing import Any
 
 from noroshi.domain.ids import TenantId
 from noroshi.domain.instants import Instant, plus
-from noroshi.domain.templates import TemplateVersion
+from noroshi.domain.templates import TemplateSummary, TemplateVersion
 from noroshi.ports.clock import Clock
 from noroshi.ports.templates import Templates
 
@@ -64,6 +64,9 @@ class KnownTemplates:
 
     async def versions(self, tenant: TenantId, template_id: str) -> list[TemplateVersion]:
         return await self._templates.versions(tenant, template_id)
+
+    async def list_templates(self, tenant: TenantId, after: str | None, limit: int) -> list[TemplateSummary]:
+        return await self._templates.list_templates(tenant, after, limit)
 
     async def rollback(
         self, tenant: TenantId, template_id: str, channel: str, locale: str, variant: str, version: int

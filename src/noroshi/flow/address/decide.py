@@ -327,10 +327,10 @@ def _usable(person: Person, channel: str, kind: str | None) -> tuple[Sequence[En
     usable: list[EndpointId] = []
     is_suppressed = False
     for endpoint in person.endpoints:
-        if endpoint.kind == kind and endpoint.is_active:
+        if endpoint.kind == kind:
             if endpoint.is_suppressed:
                 is_suppressed = True
-            else:
+            elif endpoint.is_active:
                 usable.append(endpoint.endpoint_id)
     if usable:
         return usable, None

@@ -13,8 +13,9 @@ from noroshi.flow.dispatch.flights import Flights
 from noroshi.flow.dispatch.gates import Gate
 from noroshi.flow.dispatch.kit import Compose, Kit
 from noroshi.flow.dispatch.lanes import AT_ONCE, LaneRunner
+from noroshi.flow.dispatch.sending import repeats_of
 from noroshi.flow.dispatch.settings import DispatchSettings
-from noroshi.flow.dispatch.settling import Settler
+from noroshi.flow.dispatch.settling import Settler, TellInboxes
 from noroshi.flow.dispatch.stops import stops_of
 from noroshi.flow.dispatch.waiting import repeat
 from noroshi.ports.accounts import Accounts
@@ -42,7 +43,8 @@ def lanes_of(channels: Mapping[str, Channel]) -> list[Lane]:
 
 
 class Dispatcher:
-    """Started and stopped once. `settler` and `served` are there for the sweeper to share."""
+    """Started and stopped once. `settler`, `served` and `repeats` (how long each account's provider knows a delivery
+    again) are there for the sweeper to share."""
 
     def __init__(
         self,
@@ -59,9 +61,10 @@ class Dispatcher:
         settings: DispatchSettings,
         crash_points: CrashPoints,
         tell_change: Callable[[], None] = lambda: None,
+        tell_inboxes: TellInboxes = lambda _news: None,
     ) -> None:
         closing = asyncio.Event()
-        self.settler = Settler(clock, meter, queue, closing)
+        self.settler = Settler(clock, meter, queue, closing, tell_inboxes)
         self._kit = Kit(
             clock=clock,
             dice=dice,
@@ -80,6 +83,7 @@ class Dispatcher:
         self._pauses = pauses
         self._gates = {name: Gate(name, clock, channel.per_second) for name, channel in channels.items()}
         self._known = frozenset(lanes_of(channels))
+        self.repeats = {name: repeats_of(channel) for name, channel in channels.items()}
         self._runners = {
             lane: LaneRunner(lane, channels[lane.account], self._gates[lane.account], self._kit)
             for lane in lanes_of(channels)

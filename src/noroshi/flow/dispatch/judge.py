@@ -7,7 +7,7 @@ from noroshi.domain.categories import Categories, OnUnknown
 from noroshi.domain.channels import CHANNELS, NO_ENDPOINT, Needs, RetryPolicy
 from noroshi.domain.deliveries import Claim, Expired, Settlement, Verdict
 from noroshi.domain.instants import Instant, plus
-from noroshi.domain.outcomes import Gone, Misconfigured, Outcome, Rejected, Retry, Scope, Sent, Unknown
+from noroshi.domain.outcomes import Gone, Kept, Misconfigured, Outcome, Rejected, Retry, Scope, Sent, Unknown
 from noroshi.domain.reasons import Reason
 from noroshi.domain.retries import retry_delay
 from noroshi.domain.templates import Content, RenderFailure
@@ -32,12 +32,21 @@ _NO_SPAN = timedelta(0)
 
 
 def judge(
-    claim: Claim, outcome: Outcome, now: Instant, fraction: float, categories: Categories, started_at: Instant
+    claim: Claim,
+    outcome: Outcome,
+    now: Instant,
+    fraction: float,
+    categories: Categories,
+    started_at: Instant,
+    repeats: timedelta = _NO_SPAN,
 ) -> Settlement:
-    """What the outcome of an attempt means. `fraction` in [0, 1) spreads the retries."""
+    """What the outcome of an attempt means. `fraction` in [0, 1) spreads the retries; `repeats` is for how long the
+    provider knows a delivery again."""
     match outcome:
         case Sent():
             return Settlement(claim.key, claim.fence, Verdict.SENT, now, started_at, None, outcome.message_id)
+        case Kept():
+            return Settlement(claim.key, claim.fence, Verdict.DELIVERED, now, started_at, draft=outcome.draft)
         case Retry(scope=Scope.ACCOUNT) | Misconfigured():
             return release(claim, now, outcome.code, outcome.error, started_at)
         case Retry():
@@ -45,7 +54,7 @@ def judge(
         case Gone() | Rejected():
             return _dead(claim, now, outcome.code, outcome.error, started_at, is_gone=isinstance(outcome, Gone))
         case Unknown():
-            if categories.named(claim.category).on_unknown is OnUnknown.GIVE_UP:
+            if _gives_up(claim, now, categories, repeats):
                 return _dead(claim, now, OUTCOME_UNKNOWN, f"{outcome.code} {outcome.error}".rstrip(), started_at)
             # `reconcile` needs a provider that can be asked; until one is built it is a resend.
             return _judge_failure(claim, outcome, now, fraction, categories, started_at)
@@ -63,6 +72,19 @@ def judge_unsent(claim: Claim, content: Content | RenderFailure | None, now: Ins
     if isinstance(content, RenderFailure):
         return _dead(claim, now, Reason.RENDER_ERROR, content.error, None)
     return None
+
+
+def judge_doubt(claim: Claim, now: Instant, categories: Categories, repeats: timedelta) -> Settlement | None:
+    """A delivery whose provider knew it again was tried in spite of what its category says of the unknown. Once the
+    provider may have forgotten it (after a long pause, say), that holds again: it must not be sent; None if it may."""
+    if repeats and (claim.tries or claim.claims > 1) and _gives_up(claim, now, categories, repeats):
+        return _dead(claim, now, OUTCOME_UNKNOWN, "an earlier try may have been taken", None)
+    return None
+
+
+def _gives_up(of: Claim | Expired, now: Instant, categories: Categories, repeats: timedelta) -> bool:
+    """Whether not to know is the end. No try is older than the moment from which the delivery was wanted."""
+    return categories.named(of.category).on_unknown is OnUnknown.GIVE_UP and plus(of.wanted_at, repeats) <= now
 
 
 def _missing(channel: str) -> str:
@@ -83,13 +105,17 @@ def judge_mishap(claim: Claim, now: Instant, fraction: float) -> Settlement:
 
 
 def judge_expired(
-    expired: Expired, now: Instant, categories: Categories, served: Container[tuple[str, str]]
+    expired: Expired,
+    now: Instant,
+    categories: Categories,
+    served: Container[tuple[str, str]],
+    repeats: timedelta = _NO_SPAN,
 ) -> Settlement | None:
     """A lease that ended without an outcome is an Unknown. `served` holds the (channel, account) pairs this
     process knows; a delivery of any other is left alone (None)."""
     if (expired.lane.channel, expired.lane.account) not in served:
         return None
-    if categories.named(expired.category).on_unknown is OnUnknown.GIVE_UP:
+    if _gives_up(expired, now, categories, repeats):
         return _dead(expired, now, OUTCOME_UNKNOWN, "the lease ended without an outcome", None)
     if expired.claims >= MOST_CLAIMS:
         return _dead(expired, now, POISON, f"{expired.claims} claims ended without an outcome", None)

@@ -11,16 +11,24 @@ from noroshi.domain.accounts import BreakerState
 from noroshi.domain.deliveries import Attempt, Claim, Settlement
 from noroshi.domain.instants import Instant, plus
 from noroshi.domain.lanes import Lane
-from noroshi.domain.outcomes import Misconfigured, Outcome, Sent, Unknown
+from noroshi.domain.outcomes import Kept, Misconfigured, Outcome, Sent, Unknown
 from noroshi.domain.records import Alert
 from noroshi.domain.templates import Content, RenderFailure
 from noroshi.flow.dispatch.alarms import ACCOUNT_MISCONFIGURED, WARNING, Judged
 from noroshi.flow.dispatch.flights import Flight
 from noroshi.flow.dispatch.gates import Gate, tick_of
-from noroshi.flow.dispatch.judge import is_failure, judge, judge_mishap, judge_unsent, release, rest_after
+from noroshi.flow.dispatch.judge import (
+    is_failure,
+    judge,
+    judge_doubt,
+    judge_mishap,
+    judge_unsent,
+    release,
+    rest_after,
+)
 from noroshi.flow.dispatch.kit import Compose, Kit
 from noroshi.flow.dispatch.waiting import LateError, signalled, within
-from noroshi.ports.channel import Channel
+from noroshi.ports.channel import Channel, RepeatingChannel
 
 TIMEOUT = "TIMEOUT"
 PROVIDER_ERROR = "PROVIDER_ERROR"
@@ -48,6 +56,7 @@ class Sending:
         self._gate = gate
         self._kit = kit
         self._account = channel.account
+        self._repeats = repeats_of(channel)
         self._before = f"send.{channel.account}.before"
         self._after = f"send.{channel.account}.after"
 
@@ -122,7 +131,7 @@ class Sending:
         for claim, content in composed:
             if claim.key in flight.lost:
                 continue
-            settlement = judge_unsent(claim, content, now)
+            settlement = judge_unsent(claim, content, now) or judge_doubt(claim, now, kit.categories, self._repeats)
             if settlement is None and (obstacle or claim.category in paused):
                 settlement = release(claim, now, obstacle or "paused")
             if settlement is not None:
@@ -157,8 +166,8 @@ class Sending:
         if self._gate.record(flight.permit, _counted(outcomes, failures) if is_answered else failures[:1]):
             await self._share_breaker()
         for claim, outcome in zip(claims, outcomes, strict=True):
-            fraction = 0.0 if isinstance(outcome, Sent) else kit.dice.fraction()
-            settlement = judge(claim, outcome, now, fraction, kit.categories, started_at)
+            fraction = 0.0 if isinstance(outcome, Sent | Kept) else kit.dice.fraction()
+            settlement = judge(claim, outcome, now, fraction, kit.categories, started_at, self._repeats)
             judged.append(_judged(claim, settlement))
         if any(failures):
             failed = list(compress(outcomes, failures))
@@ -228,6 +237,11 @@ class Sending:
             self._kit.meter.count("dispatch_errors_total", lane=self._lane.name)
             _log.error(failure, account=self._account, error=type(error).__name__)
             return None
+
+
+def repeats_of(channel: Channel) -> timedelta:
+    """For how long its provider knows a delivery again: mostly not at all."""
+    return channel.repeats_within if isinstance(channel, RepeatingChannel) else timedelta(0)
 
 
 async def _contents(compose: Compose, claims: Sequence[Claim]) -> Sequence[Content | RenderFailure]:

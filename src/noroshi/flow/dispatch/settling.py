@@ -1,7 +1,7 @@
 """Settling: judged deliveries go in, one commit with their alerts, and then the counts, come out."""
 
 import asyncio
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from datetime import timedelta
 from itertools import groupby
 from operator import attrgetter
@@ -9,6 +9,7 @@ from operator import attrgetter
 import structlog
 
 from noroshi.domain.deliveries import Settled, Verdict
+from noroshi.domain.inbox import Filled, InboxEntry, News
 from noroshi.domain.lanes import Lane
 from noroshi.domain.records import Alert
 from noroshi.flow.dispatch.alarms import Alarms, Judged
@@ -20,6 +21,7 @@ from noroshi.ports.queue import Queue
 
 STATUSES: dict[Verdict, str] = {
     Verdict.SENT: "sent",
+    Verdict.DELIVERED: "delivered",
     Verdict.RETRY: "retrying",
     Verdict.DEAD: "dead_lettered",
     Verdict.SUPPRESSED: "suppressed",
@@ -27,18 +29,30 @@ STATUSES: dict[Verdict, str] = {
 }
 """The `status` label of notification_sent_total; a release or resend is no result and is not counted there."""
 
+_ARRIVED = frozenset({Verdict.SENT, Verdict.DELIVERED})
 _FIRST_WAIT = timedelta(milliseconds=100)
 _LONGEST_WAIT = timedelta(seconds=5)
 _LAST_TRIES = 5
 _SECOND = 1_000_000
 
+TellInboxes = Callable[[Sequence[News]], None]
+
 _log = structlog.get_logger(__name__)
 
 
 class Settler:
-    """Shared by the lanes and the sweeper, so that both feed the same alarms."""
+    """Shared by the lanes and the sweeper, so that both feed the same alarms. `tell_inboxes` hears what a commit has
+    put into inboxes."""
 
-    def __init__(self, clock: Clock, meter: Meter, queue: Queue, closing: asyncio.Event) -> None:
+    def __init__(
+        self,
+        clock: Clock,
+        meter: Meter,
+        queue: Queue,
+        closing: asyncio.Event,
+        tell_inboxes: TellInboxes = lambda _news: None,
+    ) -> None:
+        self._tell_inboxes = tell_inboxes
         self._clock = clock
         self._meter = meter
         self._queue = queue
@@ -89,6 +103,8 @@ class Settler:
             self._tell_alerts(alerts)
 
     def _tell(self, judged: Sequence[Judged], settled: Settled, alerts: Sequence[Alert]) -> None:
+        if settled.filled:
+            self._tell_inboxes(list(_news(judged, settled.filled)))
         self._count(judged, settled)
         self._tell_alerts(alerts)
 
@@ -107,7 +123,7 @@ class Settler:
             for one in of_lane:
                 settlement = one.settlement
                 totals[settlement.verdict] += 1
-                if settlement.verdict is not Verdict.SENT:
+                if settlement.verdict not in _ARRIVED:
                     self._count_failure(one)
                 elif one.wanted_at is not None:
                     seconds = max(settlement.at - one.wanted_at, 0) / _SECOND
@@ -133,3 +149,16 @@ class Settler:
                 self._meter.count("notification_released_total", channel=lane.channel)
             case Verdict.RESEND:
                 self._meter.count("notification_resent_total", channel=lane.channel)
+
+
+def _news(judged: Sequence[Judged], filled: Sequence[Filled]) -> Iterator[News]:
+    """What was kept, as whoever looks at the inboxes will see it: without asking the store."""
+    settlements = {one.settlement.key.notification_id: one.settlement for one in judged}
+    for one in filled:
+        first = one.head.last_number - len(one.notification_ids) + 1
+        entries: list[InboxEntry] = []
+        for place, raw in enumerate(one.notification_ids):
+            settlement = settlements[raw]
+            if (draft := settlement.draft) is not None:
+                entries.append(InboxEntry(first + place, raw, draft.category, draft.content, settlement.at))
+        yield News(one.owner, one.head, tuple(entries))

@@ -1,7 +1,7 @@
 """The sweeper: leases that ended without an outcome go in, judged and settled; what stands still is measured."""
 
 import asyncio
-from collections.abc import Callable, Container, Iterable
+from collections.abc import Callable, Container, Iterable, Mapping
 from datetime import timedelta
 
 import structlog
@@ -27,13 +27,14 @@ _DUTY_LASTS = timedelta(seconds=5)
 
 _RESUME_PAGE = 500
 _SECOND = 1_000_000
+_NO_SPAN = timedelta(0)
 
 _log = structlog.get_logger(__name__)
 
 
 class Sweeper:
-    """`served` and `paused_categories` are the dispatcher's; `settler` is shared with it. One process at a time has the
-    duty to sweep; if its holder dies or stands still, another takes it over within seconds."""
+    """`served`, `repeats` and `paused_categories` are the dispatcher's; `settler` is shared with it. One process at a
+    time has the duty to sweep; if its holder dies or stands still, another takes it over within seconds."""
 
     def __init__(
         self,
@@ -47,6 +48,7 @@ class Sweeper:
         announce: Callable[[Iterable[Lane]], None],
         paused_categories: Callable[[], frozenset[str]],
         duties: Duties,
+        repeats: Mapping[str, timedelta] | None = None,
     ) -> None:
         self._clock = clock
         self._meter = meter
@@ -54,6 +56,7 @@ class Sweeper:
         self._settler = settler
         self._categories = categories
         self._served = served
+        self._repeats = repeats or {}
         self._announce = announce
         self._paused_categories = paused_categories
         self._duties = duties
@@ -88,7 +91,8 @@ class Sweeper:
             now = self._clock.now()
             judged: list[Judged] = []
             for _, expired in page:
-                settlement = judge_expired(expired, now, self._categories, self._served)
+                repeats = self._repeats.get(expired.lane.account, _NO_SPAN)
+                settlement = judge_expired(expired, now, self._categories, self._served, repeats)
                 if settlement is not None:
                     judged.append(Judged(settlement, expired.lane, expired.tries, None))
             if judged:

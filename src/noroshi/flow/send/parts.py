@@ -9,6 +9,7 @@ from noroshi.ports.caught import Caught
 from noroshi.ports.channel import Channel
 from noroshi.ports.clock import Clock
 from noroshi.ports.dice import Dice
+from noroshi.ports.outgoing import Outgoing
 
 
 class Parts(Struct, frozen=True):
@@ -18,6 +19,7 @@ class Parts(Struct, frozen=True):
     clock: Clock
     dice: Dice
     caught: Caught
+    outgoing: Outgoing
     values: Mapping[str, str]
     served: frozenset[str] = frozenset()
 
@@ -29,8 +31,8 @@ class Off(Struct, frozen=True):
 
 
 class ProviderSetting(Struct, frozen=True):
-    """A setting that a provider brings along in its `SETTINGS`: a row of docs/settings.md. `read` raises ValueError
-    with what is allowed, and never quotes a secret."""
+    """A setting that a provider brings along in its `SETTINGS`: a row on its page in docs/channels. `read` raises
+    ValueError with what is allowed, and never quotes a secret. `also` is another variable that says the same."""
 
     key: str
     read: Callable[[str], Any]
@@ -38,6 +40,7 @@ class ProviderSetting(Struct, frozen=True):
     default: str | None = None
     default_text: str = ""
     is_secret: bool = False
+    also: str = ""
 
     @property
     def variable(self) -> str:

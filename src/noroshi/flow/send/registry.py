@@ -11,7 +11,9 @@ from noroshi.flow.send.parts import Off, OpenProvider, Parts, UnfitSettingError
 from noroshi.ports.channel import Channel
 
 PROVIDERS: dict[str, str] = {
+    "inbox": "noroshi.flow.send.in_app.inbox.channel:open_inbox",
     "smtp": "noroshi.flow.send.email.smtp.channel:open_smtp",
+    "line": "noroshi.flow.send.line.messaging.channel:open_messaging",
     "catcher": "noroshi.flow.send.catcher.channel:open_catcher",
 }
 """Name and factory, one line each, imported on first use. Of two that serve a channel the earlier gets it;

@@ -8,8 +8,11 @@ from noroshi.flow.send.registry import PROVIDERS
 
 def provider_settings() -> tuple[ProviderSetting, ...]:
     """In the order of the registry: the `SETTINGS` of the module `settings` beside each provider's factory."""
-    rows: list[ProviderSetting] = []
-    for path in PROVIDERS.values():
-        package = path.partition(":")[0].rpartition(".")[0]
-        rows += getattr(import_module(f"{package}.settings"), "SETTINGS", ())
-    return tuple(rows)
+    return tuple(row for path in PROVIDERS.values() for row in settings_of(path))
+
+
+def settings_of(path: str) -> tuple[ProviderSetting, ...]:
+    """Those of the provider whose factory is at this path."""
+    package = path.partition(":")[0].rpartition(".")[0]
+    rows: tuple[ProviderSetting, ...] = getattr(import_module(f"{package}.settings"), "SETTINGS", ())
+    return rows

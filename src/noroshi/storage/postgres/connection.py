@@ -3,6 +3,7 @@
 import asyncio
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
+from datetime import timedelta
 from typing import Any
 
 import asyncpg
@@ -53,9 +54,20 @@ async def connect(url: str) -> Connection:
 
 
 _SETTINGS = {"search_path": SCHEMA, "application_name": "noroshi", "jit": "off"}
-_OF_TURNS = {**_SETTINGS, "idle_in_transaction_session_timeout": "10s"}
+_SILENT_AFTER = timedelta(seconds=10)
+_OF_TURNS = {
+    **_SETTINGS,
+    "application_name": "noroshi turns",
+    "idle_in_transaction_session_timeout": f"{_SILENT_AFTER.total_seconds():.0f}s",
+}
 """A turn waits for nothing but the database: a process that is silent in the middle of one is frozen or cut off, and
 must not keep its locks (an account's row is every sender's) until somebody notices."""
+
+_END_SILENT = """
+    SELECT count(pg_terminate_backend(pid)) FROM pg_stat_activity
+    WHERE datname = current_database() AND usename = current_user AND application_name = 'noroshi turns'
+        AND state = 'active' AND wait_event_type = 'Client' AND wait_event = 'ClientRead'
+        AND greatest(state_change, query_start) < clock_timestamp() - $1::interval"""
 
 
 class Pool:
@@ -93,6 +105,12 @@ class Pool:
             raise asyncpg.InterfaceError("the store has not been started")
         async with self._pool.acquire(timeout=within) as connection:
             yield connection
+
+
+async def end_silent(connection: Connection, after: timedelta = _SILENT_AFTER) -> int:
+    """Ends the turns of processes that fell silent while a statement was being prepared or copied in: the server takes
+    those for busy, so that its own limit for silence does not count. How many there were."""
+    return int(await connection.fetchval(_END_SILENT, after))
 
 
 async def check_server(connection: Connection, *, is_unsafe: bool) -> None:

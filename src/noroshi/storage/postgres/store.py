@@ -49,7 +49,7 @@ class PostgresStore(Store):
         turns = PostgresTurns(self._writing, clock, meter, crash_points)
         readings = PostgresReadings(self._reading, clock)
         shown = PostgresReadings(self._showing, clock)
-        duties = PostgresDuties(turns, holder or f"{socket.gethostname()}:{os.getpid()}")
+        duties = PostgresDuties(turns, self._reading, holder or f"{socket.gethostname()}:{os.getpid()}")
         super().__init__(turns, readings, sealer, duties, is_alone=False, shown=shown)
         self.history = PostgresHistory(turns, shown, url)
 

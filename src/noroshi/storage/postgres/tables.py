@@ -33,7 +33,7 @@ _TABLES = """
 
 _OTHERS = """
     SELECT count(*) FROM pg_stat_activity
-    WHERE datname = current_database() AND application_name = 'noroshi' AND pid <> pg_backend_pid()"""
+    WHERE datname = current_database() AND application_name LIKE 'noroshi%' AND pid <> pg_backend_pid()"""
 
 _COUNTED_ON = (
     # Above every number given before: those of another store were in the order of time, too.

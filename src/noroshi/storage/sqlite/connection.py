@@ -22,7 +22,7 @@ OLDEST_SAFE_LIBRARY = (3, 51, 3)
 BUSY_PATIENCE_MS = 10_000
 """How long a foreign writer's lock is waited for."""
 
-LOG_KEPT_BYTES = 32_000_000
+LOG_KEPT_BYTES = 48_000_000
 """What the log's file may keep of its size when it begins anew after a long reader."""
 
 DISK_ERRORS = (

@@ -9,6 +9,7 @@ from noroshi.ports.crash_points import CrashPoints
 from noroshi.ports.meter import Meter
 from noroshi.ports.sealer import Sealer
 from noroshi.storage.duties import SoleDuties
+from noroshi.storage.sqlite.checkpoints import Checkpoints
 from noroshi.storage.sqlite.connection import migrate, open_connection
 from noroshi.storage.sqlite.readers import InlineReaders, Readers, ThreadReaders
 from noroshi.storage.sqlite.writer import CommitGroup, InlineWriter, ThreadWriter, Writer
@@ -54,7 +55,8 @@ def open_store(
     schema = migrate(connection)
     group = CommitGroup(connection, clock, meter, crash_points, on_full)
     readers = ThreadReaders(lambda: open_connection(path, vfs=vfs, is_reader=True, cache_kib=8192), clock)
-    return SqliteStore(ThreadWriter(group, on_broken), readers, sealer, schema)
+    checkpoints = Checkpoints(lambda: open_connection(path, vfs=vfs, synchronous=synchronous, cache_kib=1024))
+    return SqliteStore(ThreadWriter(group, checkpoints, on_broken), readers, sealer, schema)
 
 
 def open_inline_store(

@@ -15,6 +15,7 @@ from noroshi.domain.problems import ProblemError
 from noroshi.ports.clock import Clock
 from noroshi.ports.crash_points import CrashPoints
 from noroshi.ports.meter import Meter
+from noroshi.storage.sqlite.checkpoints import Checkpoints
 from noroshi.storage.sqlite.connection import BUSY_PATIENCE_MS, DISK_ERRORS, SqliteStatements, at_once
 from noroshi.storage.turns import Turn, Turns
 
@@ -27,7 +28,7 @@ _log = structlog.get_logger(__name__)
 GROUP_BUDGET_SECONDS = 0.020
 """A group stops taking in turns after this long, so that nobody waits behind a long queue of them."""
 
-_CHECKPOINT_PAGES = 4000
+_CHECKPOINT_PAGES = 8000
 _WAL_LIMIT_PAGES = 14_000
 """Beyond this (about 57 MB) the writer waits a moment for readers, so that the log can begin anew."""
 
@@ -95,6 +96,7 @@ class CommitGroup:
         self._crash_points = crash_points
         self._wal_pages = 0
         self._checkpoint_at = _CHECKPOINT_PAGES
+        self._is_moved_beside = False
         connection.set_wal_hook(self._note_wal_pages)
 
     def _note_wal_pages(self, _connection: apsw.Connection, _name: str, pages: int) -> int:
@@ -158,14 +160,29 @@ class CommitGroup:
         elif not isinstance(failure, apsw.BusyError | apsw.CantOpenError | apsw.NoMemError):
             self.is_broken = True
 
-    def checkpoint_if_large(self) -> None:
-        """Moves the log into the file once it has grown; readers are not waited for until it is very large. Under a
-        reader that stays it grows on, by what is written meanwhile, and shrinks when the reader is gone."""
+    def checkpoint_if_large(self, beside: Checkpoints) -> None:
+        """Has the log moved into the file once it has grown, beside the writer, who then moves what came meanwhile, so
+        that the log can begin anew. Readers are not waited for until it is very large. Under a reader that stays it
+        grows on, by what is written meanwhile, and shrinks when the reader is gone."""
         pages = self._wal_pages
         if pages < self._checkpoint_at - _CHECKPOINT_PAGES:
             self._checkpoint_at = _CHECKPOINT_PAGES  # the log began anew
         if pages < self._checkpoint_at:
             return
+        if not self._is_moved_beside:
+            self._is_moved_beside = True
+            beside.begin()
+        if pages >= _WAL_LIMIT_PAGES:
+            beside.wait()
+        if beside.is_idle:
+            self._is_moved_beside = False
+            if (failure := beside.take_failure()) is not None:
+                self._note_failed_checkpoint(failure)
+            else:
+                self._checkpoint(pages)
+            self._checkpoint_at = pages + _CHECKPOINT_PAGES
+
+    def _checkpoint(self, pages: int) -> None:
         mode = apsw.SQLITE_CHECKPOINT_PASSIVE if pages < _WAL_LIMIT_PAGES else apsw.SQLITE_CHECKPOINT_RESTART
         self.connection.set_busy_timeout(_READER_PATIENCE_MS)
         try:
@@ -173,11 +190,13 @@ class CommitGroup:
         except apsw.BusyError:
             _log.warning("checkpoint_waits_for_a_reader", pages=pages)
         except apsw.Error as failure:
-            _log.error("checkpoint_failed", error=type(failure).__name__)
-            self._judge(failure)
+            self._note_failed_checkpoint(failure)
         finally:
             self.connection.set_busy_timeout(BUSY_PATIENCE_MS)
-        self._checkpoint_at = pages + _CHECKPOINT_PAGES
+
+    def _note_failed_checkpoint(self, failure: apsw.Error) -> None:
+        _log.error("checkpoint_failed", error=type(failure).__name__)
+        self._judge(failure)
 
     def close(self) -> None:
         """A file whose disk has failed is left as it is: closing it must not sync it once more."""
@@ -232,8 +251,9 @@ class InlineWriter:
 class ThreadWriter:
     """The writer in its own thread, so that an fsync stops no one else."""
 
-    def __init__(self, group: CommitGroup, on_broken: Callable[[], None]) -> None:
+    def __init__(self, group: CommitGroup, checkpoints: Checkpoints, on_broken: Callable[[], None]) -> None:
         self._group = group
+        self._checkpoints = checkpoints
         self._on_broken = on_broken
         self._urgent: deque[Job] = deque()
         self._usual: deque[Job] = deque()
@@ -273,7 +293,7 @@ class ThreadWriter:
             loop = jobs[0].future.get_loop()
             loop.call_soon_threadsafe(_answer_all, jobs[:count])
             if not self._group.is_broken:
-                self._group.checkpoint_if_large()
+                self._group.checkpoint_if_large(self._checkpoints)
             if self._group.is_broken:
                 self._abandon(loop)
                 return
@@ -294,6 +314,7 @@ class ThreadWriter:
             self._is_closing = True
             self._arrived.notify()
         self._thread.join()
+        self._checkpoints.close(is_broken=self._group.is_broken)
         self._group.close()
 
 

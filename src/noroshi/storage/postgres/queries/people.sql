@@ -11,6 +11,15 @@ ON CONFLICT (tenant, user_id) DO UPDATE SET name = excluded.name, locale = exclu
 SELECT user_id, data_key, name, locale, timezone, is_zone_confirmed, attributes, preferences, created_at, updated_at
 FROM users WHERE tenant = $1 AND user_id = $2;
 
+-- name: list_users
+-- Users in the order of their ids, with the kinds of their active endpoints. Parameters: tenant, first, last, the one
+-- before, limit.
+SELECT u.user_id, u.name, u.locale, u.timezone, (
+    SELECT string_agg(e.kind, ',') FROM endpoints e WHERE e.tenant = u.tenant AND e.user_id = u.user_id AND e.is_active
+), u.created_at, u.updated_at
+FROM users u WHERE u.tenant = $1 AND u.user_id >= $2 AND u.user_id <= $3 AND u.user_id <> $4
+ORDER BY u.user_id LIMIT $5;
+
 -- name: remove_user
 -- Forgets a user; what was sealed with the data key can never be opened again.
 DELETE FROM users WHERE tenant = $1 AND user_id = $2;

@@ -11,6 +11,28 @@ LEFT JOIN templates t ON t.tenant = n.tenant AND t.template_row = n.template_row
 LEFT JOIN holds h ON h.tenant = n.tenant AND h.notification_id = n.notification_id
 WHERE n.tenant = $1 AND n.notification_id > $2 AND n.notification_id <= $3 ORDER BY n.notification_id LIMIT $4;
 
+-- name: list_batches
+-- Batches, newest first. Parameters: tenant, before, after, limit.
+SELECT tenant, batch_id, template_id, channels, priority, category, content_hash, created_at, due_at, expires_at,
+    digest_key, created_by, is_scheduled, total, recipients, next_recipient, accepted, rejected, reasons, cancelled_at,
+    state
+FROM batches WHERE tenant = $1 AND batch_id < $2 AND batch_id > $3 ORDER BY batch_id DESC LIMIT $4;
+
+-- name: count_statuses_of_batches
+-- Notifications of small batches by channel and status, as count_statuses does for one. Asked: tenant, first and last.
+-- (The limit, which no such batch reaches, keeps the planner from joining by reading whole days.)
+SELECT r.first_id AS batch, n.channel,
+    CASE WHEN n.status IN (30, 50) AND EXISTS (
+        SELECT 1 FROM deliveries d WHERE d.tenant = n.tenant AND d.notification_id = n.notification_id AND d.state = 1
+    ) THEN 40 ELSE n.status END AS shown,
+    count(*)
+FROM unnest($1::integer[], $2::bytea[], $3::bytea[]) AS r(tenant, first_id, last_id)
+CROSS JOIN LATERAL (
+    SELECT * FROM notifications WHERE tenant = r.tenant AND notification_id BETWEEN r.first_id AND r.last_id
+    ORDER BY notification_id LIMIT 1000
+) n
+GROUP BY batch, n.channel, shown;
+
 -- name: notifications_of_user
 -- A user's notifications, newest first, with what is live of each. Parameters: tenant, user, at, id, limit.
 SELECT n.tenant, n.notification_id, n.user_id, n.channel, n.status, n.reason, n.at, n.sent_at, n.tries,
@@ -117,11 +139,18 @@ WHERE c.tenant = r.tenant AND c.caught_id <= (
 );
 
 -- name: list_caught
--- What the catcher got, newest first.
+-- What the catcher got, newest first. Parameters: tenant, before, channel, user, limit, after.
 SELECT caught_id, channel, user_id, notification_id, address, subject, title, body, metadata, caught_at
 FROM caught
-WHERE tenant = $1 AND caught_id < $2 AND ($3::text IS NULL OR channel = $3) AND ($4::text IS NULL OR user_id = $4)
+WHERE tenant = $1 AND caught_id < $2 AND caught_id > $6
+  AND ($3::text IS NULL OR channel = $3) AND ($4::text IS NULL OR user_id = $4)
 ORDER BY caught_id DESC LIMIT $5;
+
+-- name: list_alerts
+-- Alerts, those raised last first. Parameters: tenant, last_at, kind, subject, limit.
+SELECT kind, severity, subject, since, last_at, count FROM alerts
+WHERE tenant = $1 AND (last_at, kind, subject) < ($2, $3, $4)
+ORDER BY last_at DESC, kind DESC, subject DESC LIMIT $5;
 
 -- name: old_notifications
 -- A page of finished notifications below an id: ids are in the order of time. Parameters: id, limit.

@@ -20,6 +20,12 @@ SELECT template_row, template_id, channel, locale, variant, version, subject, ti
     created_by, created_at
 FROM templates WHERE tenant = $1 AND template_id = $2 ORDER BY channel, locale, variant, version DESC;
 
+-- name: list_templates
+-- Templates in the order of their ids. Parameters: tenant, the one before, limit.
+SELECT template_id, string_agg(DISTINCT channel, ',') FILTER (WHERE is_active), string_agg(DISTINCT locale, ',') FILTER (WHERE is_active),
+    max(version), min(created_at), max(created_at)
+FROM templates WHERE tenant = $1 AND template_id > $2 GROUP BY template_id ORDER BY template_id LIMIT $3;
+
 -- name: template_channels
 -- The channels that have an active version.
 SELECT DISTINCT channel FROM templates WHERE tenant = $1 AND template_id = $2 AND is_active ORDER BY channel;

@@ -20,6 +20,17 @@ DELETE FROM pauses WHERE created_by = ?1;
 UPDATE requests SET state = 2, code = ?1, error = 'it waited when the backup was taken, and may have been sent since'
 WHERE state = 0;
 
+-- name: fail_doubtful_jobs
+-- Reservation jobs that were due before a restore wait for a person: they may have been sent since the backup was taken.
+UPDATE notification_jobs SET status = 'FAILED', updated_at = ?1,
+    last_error = 'outcome unknown: it was due before a backup was restored, and may have been sent since that was taken'
+WHERE tenant IN (SELECT tenant FROM tenants) AND status = 'PENDING' AND scheduled_at <= ?1;
+
+-- name: end_doubtful_attempts
+-- Nobody will record their results any more.
+UPDATE notification_job_attempts SET ended_at = ?1
+WHERE tenant IN (SELECT tenant FROM tenants) AND ended_at IS NULL;
+
 -- name: put_requests_back
 -- Requests that were set aside wait again.
 UPDATE requests SET state = 0, code = NULL, error = NULL

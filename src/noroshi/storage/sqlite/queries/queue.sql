@@ -108,7 +108,7 @@ RETURNING tenant, notification_id, endpoint_id;
 
 -- name: expired_leases
 -- A page of leases that ended before a time, in the order of (end, key), after a place.
-SELECT due_at, tenant, notification_id, endpoint_id, lane, fence, claims, tries, category, expires_at
+SELECT due_at, tenant, notification_id, endpoint_id, lane, fence, claims, tries, category, expires_at, wanted_at
 FROM deliveries
 WHERE state = 1 AND due_at <= ?1 AND (due_at, tenant, notification_id, endpoint_id) > (?2, ?3, ?4, ?5)
 ORDER BY due_at, tenant, notification_id, endpoint_id LIMIT ?6;

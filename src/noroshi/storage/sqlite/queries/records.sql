@@ -11,6 +11,24 @@ LEFT JOIN templates t ON t.tenant = n.tenant AND t.template_row = n.template_row
 LEFT JOIN holds h ON h.tenant = n.tenant AND h.notification_id = n.notification_id
 WHERE n.tenant = ? AND n.notification_id > ? AND n.notification_id <= ? ORDER BY n.notification_id LIMIT ?;
 
+-- name: list_batches
+-- Batches, newest first. Parameters: tenant, before, after, limit.
+SELECT tenant, batch_id, template_id, channels, priority, category, content_hash, created_at, due_at, expires_at,
+    digest_key, created_by, is_scheduled, total, recipients, next_recipient, accepted, rejected, reasons, cancelled_at,
+    state
+FROM batches WHERE tenant = ?1 AND batch_id < ?2 AND batch_id > ?3 ORDER BY batch_id DESC LIMIT ?4;
+
+-- name: count_statuses_of_batches
+-- Notifications of small batches by channel and status, as count_statuses does for one. Asked: tenant, first and last.
+SELECT unhex(r.value ->> 1) AS batch, n.channel,
+    CASE WHEN n.status IN (30, 50) AND EXISTS (
+        SELECT 1 FROM deliveries d WHERE d.tenant = n.tenant AND d.notification_id = n.notification_id AND d.state = 1
+    ) THEN 40 ELSE n.status END AS shown,
+    count(*)
+FROM json_each(?) r CROSS JOIN notifications n
+WHERE n.tenant = r.value ->> 0 AND n.notification_id BETWEEN unhex(r.value ->> 1) AND unhex(r.value ->> 2)
+GROUP BY batch, n.channel, shown;
+
 -- name: notifications_of_user
 -- A user's notifications, newest first, with what is live of each. Parameters: tenant, user, at, id, limit.
 SELECT n.tenant, n.notification_id, n.user_id, n.channel, n.status, n.reason, n.at, n.sent_at, n.tries,
@@ -106,11 +124,18 @@ DELETE FROM caught WHERE tenant = ?1 AND caught_id <= (
 );
 
 -- name: list_caught
--- What the catcher got, newest first.
+-- What the catcher got, newest first. Parameters: tenant, before, channel, user, limit, after.
 SELECT caught_id, channel, user_id, notification_id, address, subject, title, body, metadata, caught_at
 FROM caught
-WHERE tenant = ?1 AND caught_id < ?2 AND (?3 IS NULL OR channel = ?3) AND (?4 IS NULL OR user_id = ?4)
+WHERE tenant = ?1 AND caught_id < ?2 AND caught_id > ?6
+  AND (?3 IS NULL OR channel = ?3) AND (?4 IS NULL OR user_id = ?4)
 ORDER BY caught_id DESC LIMIT ?5;
+
+-- name: list_alerts
+-- Alerts, those raised last first. Parameters: tenant, last_at, kind, subject, limit.
+SELECT kind, severity, subject, since, last_at, count FROM alerts
+WHERE tenant = ?1 AND (last_at, kind, subject) < (?2, ?3, ?4)
+ORDER BY last_at DESC, kind DESC, subject DESC LIMIT ?5;
 
 -- name: old_notifications
 -- A page of finished notifications below an id: ids are in the order of time. Parameters: id, limit.

@@ -1,0 +1,87 @@
+"""The catcher: what was caught in, each message as its recipient would see it out."""
+
+from typing import Any
+from urllib.parse import urlencode
+
+from noroshi.client import NoroshiError
+from noroshi.client.answers import Caught
+from noroshi.domain.channels import CHANNELS
+from noroshi.entrypoints.console.calls import Call
+from noroshi.entrypoints.console.drawing import Drawing, draw, letter_of
+from noroshi.entrypoints.console.replies import Reply, letter
+
+PER_PAGE = 40
+_MOST_AT_ONCE = 100
+
+
+async def show(call: Call) -> Reply:
+    return await _show(call, None)
+
+
+async def show_one(call: Call) -> Reply:
+    return await _show(call, await _find(call))
+
+
+async def show_letter(call: Call) -> Reply:
+    """The HTML of an e-mail by itself; pictures from elsewhere only if they are asked for."""
+    message = await _find(call)
+    return letter(letter_of(message.metadata), has_images=call.query.get("images") == "1")
+
+
+async def caught_after(call: Call, last: int) -> list[Caught]:
+    """Newest first."""
+    return (await call.api.caught(**_wanted(call), after=last, limit=_MOST_AT_ONCE)).items
+
+
+def filters_of(call: Call) -> str:
+    """What keeps the list as narrow as it is, for the links in it."""
+    return urlencode(_wanted(call))
+
+
+async def _show(call: Call, chosen: Caught | None) -> Reply:
+    page = await call.api.caught(**_wanted(call), limit=PER_PAGE, cursor=call.query.get("cursor"))
+    drawn = None
+    if chosen is not None:
+        zone = await zone_of(call, chosen.user_id)
+        drawn = draw(chosen, chosen.caught_at, zone)
+    return call.page(
+        "catcher.html",
+        messages=page.items,
+        chosen=chosen,
+        drawn=drawn,
+        view=_view(call, drawn),
+        newest=page.items[0].caught_id if page.items else 0,
+        next_cursor=page.next_cursor,
+        is_first=call.query.get("cursor") is None,
+        channels=list(CHANNELS),
+        channel_name=call.query.get("channel", ""),
+        user_id=call.query.get("user_id", ""),
+        filters=filters_of(call),
+        has_images=call.query.get("images") == "1",
+    )
+
+
+async def zone_of(call: Call, user_id: str) -> str | None:
+    """A person's own zone; None also for who was erased since."""
+    try:
+        return (await call.api.user(user_id)).timezone
+    except NoroshiError as error:
+        if error.status != 404:
+            raise
+        return None
+
+
+def _view(call: Call, drawn: Drawing | None) -> str:
+    """How an e-mail is looked at."""
+    wanted = call.query.get("view", "html")
+    if wanted == "html":
+        return "html" if drawn is not None and drawn.has_html else "text"
+    return wanted if wanted in {"text", "source"} else "text"
+
+
+async def _find(call: Call) -> Caught:
+    return await call.api.caught_one(call.number("caught_id"))
+
+
+def _wanted(call: Call) -> dict[str, Any]:
+    return {name: call.query[name] for name in ("channel", "user_id") if call.query.get(name)}

@@ -1,0 +1,1 @@
+"""Pages of the shop, in Japanese: for whoever runs it, and for whoever has reserved."""

@@ -1,0 +1,1 @@
+"""In-app: what a person finds in their inbox."""

@@ -1,0 +1,1 @@
+"""LINE: one folder per way of reaching people there."""

@@ -1,0 +1,1 @@
+"""The web component in a real browser."""

@@ -1,0 +1,1 @@
+"""SMS, one folder per provider."""

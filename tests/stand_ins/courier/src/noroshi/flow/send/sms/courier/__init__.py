@@ -1,0 +1,1 @@
+"""Courier: SMS over one JSON call a message."""
