@@ -10,6 +10,7 @@ ONE_STORE_ONLY = {
     "tests/conformance/test_archives.py": "the file is the same, whichever store it was made from",
     "tests/conformance/test_backups.py::test_both_stores_keep_the_same_columns": "it lays the two side by side",
     "tests/conformance/test_days.py": "only PostgreSQL keeps days apart; what both promise is in test_history.py",
+    "tests/conformance/test_held_rows.py": "a file has one writer: no two transactions are amid their work",
     "tests/conformance/test_old_code.py": "a file has one process: the old version is gone when the new one starts",
     "tests/conformance/test_silence.py": "a file has no sessions of other processes, and no locks that outlast a turn",
     "tests/conformance/test_sqlite.py": "the file itself: its migrations, its schema, its queries and their plans",

@@ -64,11 +64,13 @@ async def settle(turn: Turn, sealer: Sealer, settlements: Sequence[Settlement], 
 
 
 async def _withdrawn(turn: Turn, settlements: Iterable[Settlement]) -> set[tuple[TenantId, BatchId]]:
-    """The batches among those to be tried again that have been cancelled meanwhile."""
+    """The batches among those to be tried again that have been cancelled meanwhile; the others are not before our
+    commit, or the cancel would look for deliveries before they are ready again and find none."""
     batches = {(s.key.tenant, batch_of(s.key.notification_id)) for s in settlements if s.verdict in _READY_AGAIN}
     if not batches:
         return set()
-    return {(row[0], BatchId(row[1])) for row in await turn.rows_for("are_cancelled", list(batches))}
+    rows = await turn.rows_for("hold_batches", sorted(batches))
+    return {(tenant, BatchId(batch_id)) for tenant, batch_id, is_withdrawn in rows if is_withdrawn}
 
 
 def _verdict(settlement: Settlement, withdrawn: set[tuple[TenantId, BatchId]]) -> Verdict:

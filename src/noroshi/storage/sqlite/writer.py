@@ -32,6 +32,9 @@ _CHECKPOINT_PAGES = 8000
 _WAL_LIMIT_PAGES = 14_000
 """Beyond this (about 57 MB) the writer waits a moment for readers, so that the log can begin anew."""
 
+_RETRY_PAGES = 2000
+"""So much is written between two such waits, if a reader stays."""
+
 _READER_PATIENCE_MS = 200
 """Our own readers are done long before; a foreign one may stay for hours, and nobody should wait for it."""
 
@@ -95,6 +98,7 @@ class CommitGroup:
         self._meter = meter
         self._crash_points = crash_points
         self._wal_pages = 0
+        self._wal_pages_before = 0
         self._checkpoint_at = _CHECKPOINT_PAGES
         self._is_moved_beside = False
         connection.set_wal_hook(self._note_wal_pages)
@@ -165,8 +169,9 @@ class CommitGroup:
         that the log can begin anew. Readers are not waited for until it is very large. Under a reader that stays it
         grows on, by what is written meanwhile, and shrinks when the reader is gone."""
         pages = self._wal_pages
-        if pages < self._checkpoint_at - _CHECKPOINT_PAGES:
+        if pages < self._wal_pages_before:
             self._checkpoint_at = _CHECKPOINT_PAGES  # the log began anew
+        self._wal_pages_before = pages
         if pages < self._checkpoint_at:
             return
         if not self._is_moved_beside:
@@ -180,7 +185,8 @@ class CommitGroup:
                 self._note_failed_checkpoint(failure)
             else:
                 self._checkpoint(pages)
-            self._checkpoint_at = pages + _CHECKPOINT_PAGES
+            is_large = pages >= _WAL_LIMIT_PAGES
+            self._checkpoint_at = pages + _RETRY_PAGES if is_large else min(pages + _CHECKPOINT_PAGES, _WAL_LIMIT_PAGES)
 
     def _checkpoint(self, pages: int) -> None:
         mode = apsw.SQLITE_CHECKPOINT_PASSIVE if pages < _WAL_LIMIT_PAGES else apsw.SQLITE_CHECKPOINT_RESTART

@@ -9,12 +9,14 @@ JOIN notifications n ON n.tenant = h.tenant AND n.notification_id = h.notificati
 ORDER BY h.due_at;
 
 -- name: heads_of_batches
--- What the notifications of these batches share; withdrawn batches are left out.
+-- What the notifications of these batches share; withdrawn batches are left out, and nobody withdraws the others before
+-- our commit.
 SELECT b.tenant, b.batch_id, b.template_id, b.channels, b.priority, b.category, b.content_hash, b.created_at, b.due_at,
     b.expires_at, b.digest_key, b.created_by
 FROM unnest($1::integer[], $2::bytea[]) AS r(tenant, batch_id)
 JOIN batches b ON b.tenant = r.tenant AND b.batch_id = r.batch_id
-WHERE b.state < 2;
+WHERE b.state < 2
+FOR SHARE OF b SKIP LOCKED;
 
 -- name: people_of_slice
 -- What addressing must know of the users of a slice: a row for each endpoint (without its address) and whether it is

@@ -157,3 +157,9 @@ JOIN unnest(tenants, ids) AS a(tenant, id) ON a.id = e.id;
 -- Which of these batches have been withdrawn.
 SELECT b.tenant, b.batch_id FROM unnest($1::integer[], $2::bytea[]) AS r(tenant, batch_id)
 JOIN batches b ON b.tenant = r.tenant AND b.batch_id = r.batch_id WHERE b.state >= 2;
+
+-- name: hold_batches
+-- Whether these batches have been withdrawn; nobody withdraws the others before our commit.
+SELECT b.tenant, b.batch_id, b.state >= 2 FROM unnest($1::integer[], $2::bytea[]) AS r(tenant, batch_id)
+JOIN batches b ON b.tenant = r.tenant AND b.batch_id = r.batch_id
+FOR SHARE OF b;

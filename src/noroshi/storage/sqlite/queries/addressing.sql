@@ -5,7 +5,8 @@ FROM holds h JOIN notifications n ON n.tenant = h.tenant AND n.notification_id =
 WHERE h.due_at <= ? ORDER BY h.due_at LIMIT ?;
 
 -- name: heads_of_batches
--- What the notifications of these batches share; withdrawn batches are left out.
+-- What the notifications of these batches share; withdrawn batches are left out, and nobody withdraws the others before
+-- our commit.
 SELECT b.tenant, b.batch_id, b.template_id, b.channels, b.priority, b.category, b.content_hash, b.created_at, b.due_at,
     b.expires_at, b.digest_key, b.created_by
 FROM json_each(?) r JOIN batches b ON b.tenant = r.value ->> 0 AND b.batch_id = unhex(r.value ->> 1)

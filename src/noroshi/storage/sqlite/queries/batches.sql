@@ -131,3 +131,8 @@ RETURNING tenant, notification_id;
 -- Which of these batches have been withdrawn.
 SELECT b.tenant, b.batch_id FROM json_each(?) r
 JOIN batches b ON b.tenant = r.value ->> 0 AND b.batch_id = unhex(r.value ->> 1) WHERE b.state >= 2;
+
+-- name: hold_batches
+-- Whether these batches have been withdrawn; nobody withdraws the others before our commit.
+SELECT b.tenant, b.batch_id, b.state >= 2 FROM json_each(?) r
+JOIN batches b ON b.tenant = r.value ->> 0 AND b.batch_id = unhex(r.value ->> 1);

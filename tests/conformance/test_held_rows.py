@@ -1,0 +1,69 @@
+"""What only PostgreSQL has: two transactions amid their work at once, brought to their worst order by a row held."""
+
+import asyncio
+from collections.abc import AsyncIterator
+
+import asyncpg
+import pytest
+
+from noroshi.domain.deliveries import Claim, Verdict
+from noroshi.domain.ids import BatchId
+from noroshi.domain.states import Status
+from noroshi.storage.postgres.connection import connect
+from tests.cast import HANAKO
+from tests.conformance.ground import EMAIL, HERE, LEASE, SECOND, Ground
+from tests.conformance.stores import STORES, HandClock
+
+WAITING = """SELECT count(*) FROM pg_stat_activity
+WHERE wait_event_type = 'Lock' AND datname = current_database()"""
+HOLD = "SELECT 1 FROM deliveries FOR UPDATE"
+
+
+@pytest.fixture
+async def ground(postgres_url: str) -> AsyncIterator[Ground]:
+    clock = HandClock()
+    store = STORES["postgres"](postgres_url, clock)
+    await store.start()
+    yield Ground(store, clock)
+    await store.stop()
+
+
+@pytest.fixture
+async def holder(postgres_url: str, ground: Ground) -> AsyncIterator[asyncpg.Connection]:
+    connection = await connect(postgres_url)
+    yield connection
+    await connection.close()
+
+
+async def until_somebody_waits(connection: asyncpg.Connection) -> None:
+    while not await connection.fetchval(WAITING):
+        await asyncio.sleep(0.01)
+
+
+async def one_claimed(ground: Ground) -> tuple[BatchId, Claim]:
+    await ground.meet(HANAKO)
+    await ground.write()
+    batch_id = await ground.accept(HANAKO)
+    (claim,) = (await ground.store.queue.take(EMAIL, 10, LEASE, frozenset())).claims
+    return batch_id, claim
+
+
+async def test_a_cancel_waits_for_a_retry_that_is_being_settled(ground: Ground, holder: asyncpg.Connection) -> None:
+    # N4.6: the cancel would find the delivery still claimed, take itself for done, and leave it ready for a retry
+    batch_id, claim = await one_claimed(ground)
+    await holder.execute("BEGIN")
+    await holder.execute(HOLD)
+    settling = asyncio.create_task(
+        ground.store.queue.settle([ground.settlement(claim, Verdict.RETRY, code="BUSY", after=SECOND)])
+    )
+    await until_somebody_waits(holder)
+    cancelling = asyncio.create_task(ground.store.batches.begin_cancel(HERE, batch_id))
+    await asyncio.wait([cancelling], timeout=0.2)
+    while cancelling.done() and await ground.store.batches.cancel_page(50):
+        pass
+    await holder.execute("COMMIT")
+    await asyncio.gather(settling, cancelling)
+    while await ground.store.batches.cancel_page(50):
+        pass
+    assert await ground.store.queue.unfinished() == 0
+    assert (await ground.view(batch_id)).status is Status.CANCELLED
