@@ -9,10 +9,18 @@ from tests.faults.simulation.world import Verdict
 
 SEEDS = 2_000
 
+STUMBLES = frozenset({"simulation", "loop", "errors", "callers"})
+"""What a planted bug can also cause by being badly planted: a traceback, a loop that runs away, an exception, or one
+that a caller is answered with."""
+
 
 def find(mutant: str, seeds: int = SEEDS) -> Verdict | None:
-    """The first world in which the bug shows; None: it was never found."""
-    return next((verdict for verdict in verdicts(range(seeds), mutant) if verdict.violations), None)
+    """The first world in which the bug breaks an invariant, and nothing else is broken; None: it was never found."""
+    return next((verdict for verdict in verdicts(range(seeds), mutant) if _shows(verdict)), None)
+
+
+def _shows(verdict: Verdict) -> bool:
+    return bool(verdict.violations) and not any(one.invariant in STUMBLES for one in verdict.violations)
 
 
 def render(found: dict[str, Verdict | None]) -> str:

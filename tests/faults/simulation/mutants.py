@@ -87,15 +87,16 @@ def _duplicate_without_owner() -> AbstractContextManager[object]:
 
 async def _mark_contents(turn: Turn, new: Sequence[NewBatch]) -> dict[tuple[int, str, str], bytes]:
     execute = turn.connection.execute
-    execute("CREATE TABLE IF NOT EXISTS marks (hash, user_id, channel, batch_id, at, UNIQUE (hash, user_id, channel))")
-    execute("DELETE FROM marks WHERE at <= ?", (plus(turn.now, _CONTENT_WINDOW),))
+    columns = "hash, user_id, channel, batch_id, at, UNIQUE (hash, user_id, channel)"
+    execute(f"CREATE TABLE IF NOT EXISTS content_marks ({columns})")
+    execute("DELETE FROM content_marks WHERE at <= ?", (plus(turn.now, _CONTENT_WINDOW),))
     for batch in new:
         for channel in batch.head.channels if batch.head.due_at <= turn.now else ():
             turn.connection.executemany(
-                "INSERT OR IGNORE INTO marks VALUES (?, ?, ?, ?, ?)",
+                "INSERT OR IGNORE INTO content_marks VALUES (?, ?, ?, ?, ?)",
                 [(batch.head.content_hash, user, channel, batch.head.batch_id, turn.now) for user in batch.user_ids],
             )
-    marks: Any = execute("SELECT hash, user_id, channel, batch_id FROM marks")
+    marks: Any = execute("SELECT hash, user_id, channel, batch_id FROM content_marks")
     return {tuple(place): batch_id for *place, batch_id in marks}
 
 
@@ -188,41 +189,31 @@ def _idempotency_in_its_own_commit() -> AbstractContextManager[object]:
     return patch.object(StoredBatches, "keep", keys_first)
 
 
-@contextmanager
-def _cursor_before_its_slice() -> Any:
-    """The batch's cursor moves in one commit, the slice it passes is decided in the next."""
-    keep, waiting, advance = StoredBatches.keep, StoredBatches._waiting, StoredBatches._advance
-    moved: dict[bytes, int] = {}
+def _cursor_before_its_slice() -> AbstractContextManager[object]:
+    """The batch's cursor moves in one commit, and whoever it passed is decided in the next."""
 
     async def cursor_first(
-        self: StoredBatches, new: Sequence[NewBatch], room: int, decide: Decide, **more: Any
+        self: StoredBatches, new: Sequence[NewBatch], room: int, decide: Decide, *, is_urgent: bool = False, **more: Any
     ) -> TurnResult:
-        moved.clear()
-        moved.update(await self._turns.turn("cursor", lambda turn: _move_cursors(turn, room)))
-        return await keep(self, new, room, decide, **more)
+        moved = await self._turns.turn("cursor", lambda turn: _move_cursors(turn, room))
 
-    async def from_where_it_was(self: StoredBatches, turn: Turn) -> Any:
-        found = await waiting(self, turn)
-        for batch in found:
-            batch.next_recipient = moved.get(batch.head.batch_id, batch.next_recipient)
-        return found
+        async def work(turn: Turn) -> TurnResult:
+            back = "UPDATE batches SET next_recipient = ?, state = 0 WHERE batch_id = ? AND state < 2"
+            turn.connection.executemany(back, moved)
+            return await self._keep(turn, new, room, decide, **more)
 
-    async def and_back(self: StoredBatches, turn: Turn, touched: Sequence[Any]) -> None:
-        turn.connection.executemany("UPDATE batches SET next_recipient = ?2 WHERE batch_id = ?1", moved.items())
-        await advance(self, turn, touched)
+        name = "accept" if new else "take_requests" if more.get("prepare") else "address"
+        return await self._turns.turn(name, work, is_urgent=is_urgent)
 
-    with ExitStack() as stack:
-        stack.enter_context(patch.object(StoredBatches, "keep", cursor_first))
-        stack.enter_context(patch.object(StoredBatches, "_waiting", from_where_it_was))
-        stack.enter_context(patch.object(StoredBatches, "_advance", and_back))
-        yield
+    return patch.object(StoredBatches, "keep", cursor_first)
 
 
-async def _move_cursors(turn: Turn, room: int) -> dict[bytes, int]:
+async def _move_cursors(turn: Turn, room: int) -> list[tuple[int, bytes]]:
+    """Answers where they were. A batch that is passed to its end is done, as far as anybody can see."""
     rows = await turn.rows("open_batches", turn.now, batches._OPEN_BATCHES_A_TURN)
-    passed = [(min(row[15] + room, row[14]), row[1]) for row in rows]
-    turn.connection.executemany("UPDATE batches SET next_recipient = ? WHERE batch_id = ?", passed)
-    return {row[1]: row[15] for row in rows}
+    passed = [(min(row[15] + room, row[14]), row[15] + room >= row[14], row[1]) for row in rows]
+    turn.connection.executemany("UPDATE batches SET next_recipient = ?, state = ? WHERE batch_id = ?", passed)
+    return [(row[15], row[1]) for row in rows]
 
 
 def _changed(name: str, before: str, after: str) -> str:
