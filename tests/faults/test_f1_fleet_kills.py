@@ -11,14 +11,16 @@ from pathlib import Path
 import pytest
 from msgspec import Struct
 
+from noroshi.domain.pacing import spacing_of
 from tests.faults.machinery.kept_store import StoreDatabases
 from tests.faults.machinery.reckoning import Reckoning, render, render_crashes, render_problems
 from tests.faults.machinery.report import publish
-from tests.faults.sweep.fleet import Fleet, killed_again_and_again
+from tests.faults.sweep.fleet import LEASE_SECONDS, Fleet, killed_again_and_again
 from tests.faults.sweep.kills import Callers, Plan, bodies, portions
 from tests.faults.sweep.launcher import VARIABLE
 from tests.faults.sweep.seeded import seed
 from tests.services.databases import Databases
+from tests.stand_ins.ledger_provider.ledger import largest_second
 from tests.stand_ins.ledger_provider.wire import Conduct
 
 pytestmark = pytest.mark.xdist_group("f1_fleet_kills")
@@ -28,17 +30,29 @@ DELAY = timedelta(milliseconds=150)
 PLAN = Plan(
     kills=300 if IS_FULL else 30, messages=15_000 if IS_FULL else 1_500, lifetime=(0.05, 2.0), max_batch=3, delay=DELAY
 )
+PER_SECOND = 100
+"""The account's pace, over all processes together."""
+
+LATE = 2 * spacing_of(PER_SECOND).burst
+"""No more than this is granted ahead: so many may a busy machine send late, together with those whose time it is."""
+
+RESUMED_WITHIN = timedelta(seconds=LEASE_SECONDS + 10)
+
 FORGETFUL = Plan(kills=6, messages=240, lifetime=(0.1, 0.4), max_batch=3, delay=DELAY)
 ALONE = Plan(kills=6, messages=600, lifetime=(0.3, 0.8), max_batch=3, delay=timedelta(milliseconds=500))
 
 
 class Run(Struct, frozen=True):
-    """`unexplained`: copies of what no killed process had in flight; `contradictory`: keys that were answered twice."""
+    """`unexplained`: copies of what no killed process had in flight; `contradictory`: keys that were answered twice.
+    `resumptions`: how long after the last kill the first of what a killed process had in flight was sent again, for
+    each of them; `largest_second`: the most that the provider saw within one."""
 
     plan: Plan
     reckoning: Reckoning
     blamed: Counter[int]
     contradictory: list[str]
+    resumptions: list[timedelta]
+    largest_second: int
 
     @property
     def unexplained(self) -> int:
@@ -47,14 +61,15 @@ class Run(Struct, frozen=True):
 
 def run(plan: Plan, folder: Path, databases: Databases, plants: Sequence[str] | None = None) -> Run:
     seeded = seed(folder / "seeded", plan.people, StoreDatabases(databases))
-    with Fleet(
-        folder, seeded, plants=plants, environment=plan.environment, most_in_flight=plan.most_in_flight
-    ) as fleet:
+    environment = {**plan.environment, "LEDGER_PROVIDER_PER_SECOND": str(PER_SECOND)}
+    with Fleet(folder, seeded, plants=plants, environment=environment, most_in_flight=plan.most_in_flight) as fleet:
         asyncio.run(_kill_under_load(fleet, plan))
         assert set(fleet.stop_all()) == {0}
         contradictory = [key for key, posted in fleet.posted.items() if posted.is_contradictory]
+        resumptions = fleet.resumptions()
         reckoning = fleet.reckon(is_control=plants is not None)
-        return Run(plan, reckoning, fleet.blamed(), contradictory)
+        largest = largest_second(fleet.provider.taken())
+        return Run(plan, reckoning, fleet.blamed(), contradictory, resumptions, largest)
 
 
 async def _kill_under_load(fleet: Fleet, plan: Plan) -> None:
@@ -82,14 +97,14 @@ async def _kill_under_load(fleet: Fleet, plan: Plan) -> None:
 
 def test_kills_of_any_process_lose_nothing_and_double_no_more_than_it_had_in_flight(
     tmp_path: Path, postgres_databases: Databases
-) -> None:  # F1, I1-I5
+) -> None:  # F1, I1-I5, I8, I9
     found = run(PLAN, tmp_path / "product", postgres_databases)
     controls = {
         "202 half a second before the commit": run(
             FORGETFUL, tmp_path / "forgetful", postgres_databases, ["answers_first"]
         ),
-        "whoever starts takes every lease for void": run(
-            ALONE, tmp_path / "alone", postgres_databases, ["thinks_it_is_alone"]
+        "whoever starts takes every lease for void, and every process has a pace of its own": run(
+            ALONE, tmp_path / "alone", postgres_databases, ["thinks_it_is_alone", "paces_alone"]
         ),
     }
     _publish(found, controls)
@@ -98,18 +113,28 @@ def test_kills_of_any_process_lose_nothing_and_double_no_more_than_it_had_in_fli
     assert found.contradictory == []
     assert sum(found.reckoning.words.values()) == PLAN.messages
     assert sum(crash.in_flight > 0 for crash in found.reckoning.crashes) >= PLAN.kills / 2
+    assert len(found.resumptions) >= PLAN.kills / 3
+    assert max(found.resumptions) <= RESUMED_WITHIN
+    assert found.largest_second <= PER_SECOND + LATE
     forgetful, alone = controls.values()
     assert forgetful.reckoning.is_as_expected
     assert alone.unexplained > 0
+    assert alone.largest_second > PER_SECOND + LATE
 
 
 def _publish(found: Run, controls: dict[str, Run]) -> None:
     crashes = found.reckoning.crashes
+    *_, alone = controls.values()
+    latest = max(found.resumptions, default=timedelta(0)).total_seconds()
     summary = (
         f"{len(crashes)} kills of one `serve` and two `worker` under {found.plan.messages:,} messages: "
         f"{sum(crash.in_flight > 0 for crash in crashes)} with sends in flight. Copies of what no killed process "
         f"had in flight: {found.unexplained}; in the controls "
-        f"{', '.join(str(control.unexplained) for control in controls.values())}."
+        f"{', '.join(str(control.unexplained) for control in controls.values())}.\n\n"
+        f"What {len(found.resumptions)} of the killed had in flight was sent again by others, the first of it "
+        f"{latest:.1f} s after the last kill before that at the latest; leases last {LEASE_SECONDS:.0f} s. "
+        f"At a pace of {PER_SECOND} a second the provider saw at most {found.largest_second} in one, "
+        f"{alone.largest_second} where each process has a pace of its own."
     )
     runs = {"noroshi": found.reckoning} | {f"control: {name}": one.reckoning for name, one in controls.items()}
     publish("F1", "\n\n".join([summary, render(runs), render_crashes(found.reckoning)]))

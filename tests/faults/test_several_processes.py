@@ -11,8 +11,10 @@ from pathlib import Path
 
 import pytest
 
+from noroshi.domain.instants import plus
 from tests.faults.machinery.caller import Caller
 from tests.faults.machinery.processes import NotReadyError, ServedNoroshi, WorkingNoroshi
+from tests.faults.sweep.trial import now
 from tests.services.fixtures import StartPostgres
 from tests.stand_ins.ledger_provider.ledger import copies
 from tests.stand_ins.ledger_provider.process import LedgerProvider
@@ -22,6 +24,8 @@ pytestmark = pytest.mark.xdist_group("several_processes")
 
 PEOPLE = 20
 PATIENCE = 30
+LEASE = timedelta(seconds=3)
+RESUMED_WITHIN = LEASE + timedelta(seconds=10)
 SLOW = Conduct(delay=timedelta(milliseconds=50))
 
 
@@ -37,7 +41,7 @@ class Site:
             "NOROSHI_STORE": url,
             "LEDGER_PROVIDER_MAX_BATCH": "1",
             "LEDGER_PROVIDER_TIMEOUT": "2",
-            "NOROSHI_LEASE_MARGIN": "1",
+            "NOROSHI_LEASE_MARGIN": f"{LEASE.seconds - 2}",
         }
 
     def serve(self, *words: str) -> ServedNoroshi:
@@ -123,13 +127,15 @@ def test_a_worker_that_is_told_to_stop_leaves_nothing_lost_or_doubled(site: Site
     assert len(site.provider.taken()) == 400
 
 
-def test_what_a_killed_worker_had_claimed_others_send_when_its_leases_end(site: Site) -> None:  # F1, F10
+def test_what_a_killed_worker_had_claimed_others_send_when_its_leases_end(site: Site) -> None:  # F1, F10, I8
     serving, working = site.serve(), site.work()
     site.provider.behave(SLOW)
     accept(a_caller(serving), 200)
     until(lambda: attempts_of(working) > 0)
+    killed_at = now()
     working.kill()
     site.await_sent(200)
+    assert max(entry.at for entry in site.provider.taken()) <= plus(killed_at, RESUMED_WITHIN)
     doubled = len(site.provider.taken()) - 200
     assert doubled <= 16, "more than one lane's workers had in flight"
 

@@ -7,7 +7,15 @@ from pathlib import Path
 
 import pytest
 from tests.stand_ins.ledger_provider.channel import LedgerChannel, factory, outcome_of
-from tests.stand_ins.ledger_provider.ledger import SeenRequest, copies, drop_torn_line, read_taken, within_waits
+from tests.stand_ins.ledger_provider.ledger import (
+    SeenRequest,
+    TakenMessage,
+    copies,
+    drop_torn_line,
+    largest_second,
+    read_taken,
+    within_waits,
+)
 from tests.stand_ins.ledger_provider.process import LedgerProvider
 from tests.stand_ins.ledger_provider.wire import Answer, Conduct, content_hash, wait_of
 
@@ -269,3 +277,12 @@ def test_the_provider_ends_when_whoever_started_it_is_gone(tmp_path: Path) -> No
         assert child.stdin is not None
         child.stdin.close()
         assert child.wait(10) == 0
+
+
+def test_the_largest_second_is_any_window_not_one_of_the_clock() -> None:  # I9
+    def taken(*milliseconds: int) -> list[TakenMessage]:
+        key = attempt().key
+        return [TakenMessage(Instant(NOON + ms * 1000), key, "hanako", "email", "hash", 1) for ms in milliseconds]
+
+    assert largest_second([]) == 0
+    assert largest_second(taken(1500, 600, 700, 1599, 1600, 5000)) == 4

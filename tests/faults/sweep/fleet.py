@@ -2,7 +2,9 @@
 ledger tells who sent what, and every copy can be laid to the life whose end explains it."""
 
 import asyncio
+from bisect import bisect_left
 from collections.abc import Iterable, Sequence
+from datetime import timedelta
 from pathlib import Path
 from typing import Any, Self
 
@@ -98,6 +100,24 @@ class Fleet(Trial):
             for entry in self.taken()
             if met.sender in (None, entry.sender) and (met.until is None or entry.at <= met.until)
         }
+
+    def resumptions(self) -> list[timedelta]:
+        """For every fault met so far that left something in flight which was sent again: how long it took until another
+        life sent the first of it (I8). Whoever was about to do so may have been killed, too: each fault before that
+        begins the time anew."""
+        taken, moments = self.taken(), sorted(met.at for met in self._met)
+        spans: list[timedelta] = []
+        for met in self._met:
+            flying = self.flying(met)
+            again = [
+                entry.at
+                for entry in taken
+                if entry.key.notification_id in flying and entry.sender != met.sender and entry.at > met.at
+            ]
+            if again:
+                last = moments[bisect_left(moments, min(again)) - 1]
+                spans.append(timedelta(microseconds=min(again) - last))
+        return spans
 
     def reckon(self, *, is_control: bool = False) -> Reckoning:
         """As a trial's, with every fault that was met as a crash."""

@@ -1,6 +1,7 @@
 """The provider's ledger as a file of JSON lines: what was taken, when it was asked, and questions to both."""
 
 import os
+from bisect import bisect_left
 from collections.abc import Iterable, Sequence
 from datetime import timedelta
 from pathlib import Path
@@ -13,6 +14,8 @@ from noroshi.domain.deliveries import DeliveryKey
 from noroshi.domain.instants import Instant, plus
 
 T = TypeVar("T", bound=Struct)
+
+_SECOND = 1_000_000
 
 
 class TakenMessage(Struct, frozen=True):
@@ -71,6 +74,12 @@ def within_waits(requests: Sequence[SeenRequest], longest: timedelta, grace: tim
         if request.wait_until is not None and request.answered_at is not None
     ]
     return [request for request in requests if any(begin < request.at < end for begin, end in waits)]
+
+
+def largest_second(taken: Iterable[TakenMessage]) -> int:
+    """The most that were taken in any window of one second (I9)."""
+    moments = sorted(entry.at for entry in taken)
+    return max((bisect_left(moments, moment + _SECOND) - first for first, moment in enumerate(moments)), default=0)
 
 
 def copies(taken: Iterable[TakenMessage]) -> dict[DeliveryKey, list[TakenMessage]]:
