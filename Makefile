@@ -5,6 +5,9 @@ BIN := $(VENV)/bin
 PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check --require-hashes --only-binary :all:
 PYTEST := $(BIN)/python -m pytest
 
+# Compiled modules are kept, whatever the surroundings say: the tests start hundreds of processes, and each would compile all anew.
+unexport PYTHONDONTWRITEBYTECODE
+
 QUICK := tests/architecture tests/unit tests/conformance
 
 .PHONY: help setup run check test test-full services services-stop bench bench-full simulate-mutants docs docs-site pictures lock clean
