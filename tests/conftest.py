@@ -29,7 +29,8 @@ QUICK = ("tests/architecture/", "tests/unit/", "tests/conformance/")
 """Where tests are a part of `make check`, unless they need a server."""
 
 FULL_RUN_ON_POSTGRES = tuple(
-    f"tests/faults/test_{name}.py" for name in ("l2_crash_points", "poison", "provider_faults", "schemathesis")
+    f"tests/faults/test_{name}.py"
+    for name in ("l2_crash_points", "l3_kills", "poison", "provider_faults", "schemathesis")
 )
 """Minutes each: in the gate on SQLite alone, on PostgreSQL in `make test-full`. What several processes do to each other
 there is in the gate (F1, F6, F10, F22, F23)."""
