@@ -30,7 +30,7 @@ from bench import (
 )
 from bench.counts import WrongCountError
 from bench.figures import Row
-from bench.postgres import scenarios
+from bench.postgres import churn, scenarios
 from bench.postgres.ground import version
 from bench.probe import filesystem_of
 from bench.published import Published, publish
@@ -53,9 +53,10 @@ SCENARIOS: dict[str, Callable[[Run], list[Row]]] = {
     "B1-postgres": scenarios.accept,
     "B2-B3-postgres": scenarios.address_and_drain,
     "workers-postgres": scenarios.second_worker,
+    "B12-postgres": churn.churn,
 }
 
-FULL_ONLY: set[str] = set()
+FULL_ONLY = {"B12-postgres"}
 """Left out of the quick run unless named."""
 
 _QUICK_MINUTES = 15
