@@ -26,6 +26,7 @@ from bench import (
     b11_urgent,
     b14,
     console,
+    first_message,
     memory,
 )
 from bench.counts import WrongCountError
@@ -50,6 +51,7 @@ SCENARIOS: dict[str, Callable[[Run], list[Row]]] = {
     "B14": b14.run,
     "console": console.run,
     "memory": memory.run,
+    "first-message": first_message.run,
     "B1-postgres": scenarios.accept,
     "B2-B3-postgres": scenarios.address_and_drain,
     "workers-postgres": scenarios.second_worker,
