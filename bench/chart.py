@@ -8,13 +8,13 @@ from collections.abc import Iterator, Sequence
 from xml.sax.saxutils import escape
 
 from bench.figures import Judged, Row
-from bench.table import Taken, store_of
+from bench.table import Taken, by_store
 
 _WIDTH, _MARGIN = 800, 24
 _TRACK = _WIDTH - 2 * _MARGIN
 _MOST = 1.5
 """What is further beyond its aim is cut off there, and says so."""
-_TOP, _GROUP, _ROW = 92, 44, 58
+_TOP, _GROUP, _ROW = 84, 40, 60
 _THICK = 14
 
 _STYLE = """
@@ -46,12 +46,12 @@ def chart(published: Sequence[Taken]) -> str:
 
 
 def _groups(published: Sequence[Taken]) -> dict[str, list[tuple[Row, Judged]]]:
-    groups: dict[str, list[tuple[Row, Judged]]] = {}
-    for taken in published:
-        judged = [(row, row.judged) for row in taken.rows if row.judged is not None]
-        if judged:
-            groups.setdefault(store_of(taken.scenario), []).extend(judged)
-    return groups
+    """Without those that have nothing to show."""
+    groups = {
+        store: [(row, row.judged) for one in those for row in one.rows if row.judged is not None]
+        for store, those in by_store(published).items()
+    }
+    return {store: rows for store, rows in groups.items() if rows}
 
 
 def _head(published: Sequence[Taken], height: int) -> Iterator[str]:
@@ -74,7 +74,7 @@ def _drawn(row: Row, judged: Judged, top: int) -> Iterator[str]:
     yield _text(_MARGIN, top + 12, row.what)
     short = row.verdict.partition(":")[0].lower()
     yield _text(_WIDTH - _MARGIN, top + 12, f"{judged.value:.2f}, {short}", "end")
-    track = top + 18
+    track = top + 20
     yield _bar("track", track, _TRACK)
     yield _bar(_kind(short), track, _place(judged.value, judged) - _MARGIN)
     if judged.value > judged.aim * _MOST:

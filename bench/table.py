@@ -24,6 +24,7 @@ _COLUMNS = {
     "peak": "peak RSS MB",
 }
 _WIDEST = 220
+_STORES = ("SQLite", "PostgreSQL", "Without a store")
 _WITHOUT_A_STORE = {"B14"}
 _HEAD = """# Benchmarks
 
@@ -80,17 +81,24 @@ class Taken(Protocol):
 
 def store_of(scenario: str) -> str:
     """The heading that its rows stand under."""
+    sqlite, postgres, without = _STORES
     if scenario in _WITHOUT_A_STORE:
-        return "Without a store"
-    return "PostgreSQL" if scenario.endswith("-postgres") else "SQLite"
+        return without
+    return postgres if scenario.endswith("-postgres") else sqlite
+
+
+def by_store(published: Sequence[Taken]) -> dict[str, list[Taken]]:
+    """Under their headings, of which none is empty."""
+    found = {store: [one for one in published if store_of(one.scenario) == store] for store in _STORES}
+    return {store: those for store, those in found.items() if those}
 
 
 def page(published: Sequence[Taken]) -> str:
     """docs/benchmarks.md, whole; the same for the same rows."""
     runs = sorted({_run_of(one) for one in published})
     lines = [_HEAD]
-    for store in dict.fromkeys(store_of(one.scenario) for one in published):
-        lines += [f"## {store}", *_table([one for one in published if store_of(one.scenario) == store], runs), ""]
+    for store, those in by_store(published).items():
+        lines += [f"## {store}", *_table(those, runs), ""]
     lines += ["## Runs", *(f"{number}. {run}" for number, run in enumerate(runs, start=1)), ""]
     lines += ["## Notes", *(f"- {note}" for note in NOTES)]
     return "\n".join(lines) + "\n"

@@ -111,13 +111,15 @@ def test_the_chart_has_a_bar_for_every_judged_ratio_and_for_nothing_else() -> No
         [
             taken("B1", row("accept", 0.5), row("beside it")),
             taken("B2", row("address", 0.1), day="2026-03-04"),
+            taken("B14", row("rendering", 9.0, verdict="MISSED")),
             taken("B1-postgres", row("accept there", 0.9)),
         ]
     )
-    assert [len(widths(svg, kind)) for kind in ("bar-met", "missed", "aim-met")] == [1, 1, 1]
+    assert [len(widths(svg, kind)) for kind in ("bar-met", "missed", "aim-met")] == [1, 2, 1]
     shown = texts(svg)
     assert "beside it" not in shown
-    assert shown.index("SQLite") < shown.index("address") < shown.index("PostgreSQL") < shown.index("accept there")
+    places = [shown.index(text) for text in ("SQLite", "address", "PostgreSQL", "accept there", "rendering")]
+    assert places == sorted(places)
     assert {"0.50, bar met", "0.10, missed", "0.90, aim met", "bar 0.4", "aim 0.8"} <= set(shown)
     assert any("2026-01-02 to 2026-03-04" in text for text in shown)
 
