@@ -28,7 +28,7 @@ _ROOT = Path(__file__).parent.parent
 _LONGEST = 600.0
 _ENDS_WITHIN = 30.0
 _LOOK_EVERY = 0.1
-_OURS = ("NOROSHI_", "MAKE", "MFLAGS", "PIP_NO_CACHE_DIR", "PYTHONPATH", "VIRTUAL_ENV")
+_OURS = ("NOROSHI_", "MAKE", "MFLAGS", "PIP_NO_CACHE_DIR", "PIP_FIND_LINKS", "PYTHONPATH", "VIRTUAL_ENV")
 """What a newcomer's shell does not have set, and this one may have."""
 
 
