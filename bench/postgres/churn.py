@@ -96,17 +96,22 @@ class Window(NamedTuple):
 
 def churn(run: Run) -> list[Row]:
     minutes = float(os.environ.get(_MINUTES, "30"))
-    # A checkpoint in every window: the pages that are written whole after it are then the same in all of them.
-    timeout = f"{max(30, round(minutes * 60 / _WINDOWS))}s"
-    with ground_of(run, checkpoint_timeout=timeout) as ground:
-        most = _most_drained(ground)
-        rate = most * SHARE
+    with ground_of(run, **pauses_of(minutes)) as ground:
+        rate = _most_drained(ground) * SHARE
         with _processes(ground) as (server, crew):
             samples = list(_churn(ground, server, crew, rate, minutes * 60))
             server.wait_until_quiet()
             check_counts(server, is_drained=True)
-    population = f"P1, {samples[-1].messages:,} messages, {rate:,.0f} recipients/s of {most:,.0f} that can be drained"
-    return rows_of(population, minutes, samples)
+    held = sum(report.recipients for report in server.reports) / (minutes * 60)
+    asked = f"{rate:,.0f} recipients/s asked for ({SHARE:.0%} of what it drains), {held:,.0f} accepted"
+    return rows_of(f"P1, {asked}, {samples[-1].messages:,} messages", minutes, samples)
+
+
+def pauses_of(minutes: float) -> dict[str, str]:
+    """A checkpoint and several vacuums in every window, so that each has its share of them: in half an hour these are
+    PostgreSQL's own five minutes and one."""
+    window = minutes * 60 / _WINDOWS
+    return {"checkpoint_timeout": f"{max(30, round(window))}s", "autovacuum_naptime": f"{max(1, round(window / 5))}s"}
 
 
 def rows_of(population: str, minutes: float, samples: Sequence[Sample]) -> list[Row]:

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 from bench.generator import Load, Plan
 from bench.noop import TallyCount, read_tally
-from bench.postgres.churn import Sample, rows_of
+from bench.postgres.churn import Sample, pauses_of, rows_of
 from bench.server import BenchError
 
 MB = 1_000_000
@@ -57,6 +57,11 @@ def test_the_queue_may_be_twice_as_large_at_the_end_and_no_larger(table: tuple[i
 def test_a_machine_that_became_slower_itself_refuses_both_rows() -> None:
     rows = rows_of("P1", 1, samples(table=(8, 8, 8, 8, 8, 7)))
     assert [row.verdict for row in rows] == ["REFUSED: limit moved 100%"] * 2
+
+
+def test_half_an_hour_is_measured_with_the_pauses_that_postgres_has_by_itself() -> None:
+    assert pauses_of(30) == {"checkpoint_timeout": "300s", "autovacuum_naptime": "60s"}
+    assert pauses_of(1) == {"checkpoint_timeout": "30s", "autovacuum_naptime": "2s"}
 
 
 def test_a_standstill_is_no_figure() -> None:
