@@ -49,6 +49,7 @@ simulate-mutants: $(VENV)/test.stamp ## plants known bugs one at a time; the sim
 
 docs: $(VENV)/test.stamp ## writes the tables in docs/ anew
 	$(BIN)/python -m tests.architecture.tables
+	$(BIN)/python -m bench.published
 
 docs-site: $(VENV)/test.stamp ## builds the docs as a site in build/site
 	@$(BIN)/python -m tests.architecture.site

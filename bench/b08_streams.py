@@ -22,7 +22,7 @@ from bench.run import Run
 from bench.server import RAISED, BenchError, Noroshi, free_port, spawn
 
 GOAL = Goal(bar=0.2, aim=0.4)
-MEMORY = Goal(bar=20, aim=15, is_least=False)
+MEMORY = Goal(bar=20, aim=15, sign="<")
 
 _ROUNDS = 12
 _WARM = 2
@@ -89,8 +89,8 @@ def _ours(bench: Run, streams: int) -> tuple[Measured, int, float]:
         finally:
             onlookers.leave()
         wanted = streams * len(rounds)
-        same("entries kept", one_number(server.reader(), "SELECT count(*) FROM inbox"), wanted)
-        same("notifications delivered", one_number(server.reader(), _DELIVERED), wanted)
+        same("entries kept", one_number(server.reader(), "SELECT count(*) FROM inbox"), wanted=wanted)
+        same("notifications delivered", one_number(server.reader(), _DELIVERED), wanted=wanted)
     return _measured(streams, rounds[_WARM:], memory=memory), rounds[-1][1].size, per_stream
 
 
@@ -106,7 +106,7 @@ def _tell(
     if status != 202:
         raise BenchError(f"the round was answered with {status}: {text!r}")
     seen = onlookers.await_round()
-    same("entries on every stream", *seen.counts, number + 1)
+    same("entries on every stream", *seen.counts, wanted=number + 1)
     return float(output.readline()), seen
 
 
@@ -121,7 +121,7 @@ def _bare(streams: int, size: int) -> Measured:
         for number in range(_WARM + _ROUNDS):
             _say(server.stdin, b"")
             seen = onlookers.await_round()
-            same("buffers on every stream", *seen.counts, number + 1)
+            same("buffers on every stream", *seen.counts, wanted=number + 1)
             rounds.append((float(_hear(server)), seen))
             time.sleep(0.05)
     finally:
@@ -173,8 +173,8 @@ def _memory_row(streams: int, kilobytes: list[float]) -> Row:
         what=f"B8 memory of a stream, {streams:,} idle",
         population="RSS of the server, after ÷ before",
         figure=f"{each:.1f} kB",
-        bar=f"< {MEMORY.bar:g} kB",
-        aim=f"{MEMORY.aim:g} kB",
+        bar=MEMORY.bar_text(" kB"),
+        aim=MEMORY.aim_text(" kB"),
         verdict=MEMORY.verdict(each),
     )
 
