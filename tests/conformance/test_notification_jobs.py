@@ -232,6 +232,19 @@ async def test_a_lease_of_a_clock_that_jumped_is_not_believed(counter: Counter, 
     assert await counter.lease() is LeaseAnswer.TAKEN
 
 
+async def test_a_lease_that_was_taken_a_moment_after_our_turn_began_is_not_ours_to_take(
+    counter: Counter, clock: HandClock
+) -> None:
+    # L10: on a server a turn that waits for the row keeps the time of its beginning
+    assert await counter.lease("who came first") is LeaseAnswer.TAKEN
+    clock.move(-timedelta(milliseconds=1))
+    assert await counter.lease() is LeaseAnswer.BUSY
+    clock.move(-LEASE + timedelta(milliseconds=1))
+    assert await counter.lease() is LeaseAnswer.BUSY
+    clock.move(-timedelta(microseconds=1))
+    assert await counter.lease() is LeaseAnswer.TAKEN
+
+
 async def test_whoever_lost_the_lease_claims_nothing(counter: Counter, store: Store, clock: HandClock) -> None:
     # L10
     number = await counter.reserve()

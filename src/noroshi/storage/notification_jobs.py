@@ -98,8 +98,8 @@ class StoredNotificationJobs:
             paused = await turn.one("is_line_paused")
             if paused is not None and paused[0]:
                 return LeaseAnswer.PAUSED
-            until = iso(plus(turn.now, span))
-            is_taken = await turn.has_changed("take_lease", tenant, holder, until, iso(turn.now))
+            until, unbelievable = iso(plus(turn.now, span)), iso(plus(turn.now, 2 * span))
+            is_taken = await turn.has_changed("take_lease", tenant, holder, until, iso(turn.now), unbelievable)
             return LeaseAnswer.TAKEN if is_taken else LeaseAnswer.BUSY
 
         return await self._turns.turn("take_lease", work)
