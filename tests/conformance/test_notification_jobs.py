@@ -15,7 +15,8 @@ from noroshi.domain.records import PauseKind
 from noroshi.domain.reservations import (
     Customer,
 )
-from noroshi.reservations.claims import LEASE, RETRY_KEY_LIVES
+from noroshi.reservations.claims import LEASE
+from noroshi.reservations.doubts import RETRY_KEY_LIVES
 from tests.callers import ForeignCaller
 from tests.conformance.company import beside
 from tests.conformance.shop_counter import (

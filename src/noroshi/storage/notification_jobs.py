@@ -53,7 +53,9 @@ class StoredNotificationJobs:
             if decided.is_recorded and decided.policy is not None:
                 await turn.run("confirm_reservation", tenant, reservation_id, *paid, decided.policy.value, now)
             elif decided.is_recorded:
-                await turn.run("record_payment", tenant, reservation_id, *paid, now)
+                is_short = decided.verdict is PaymentVerdict.AMOUNT_TOO_LOW
+                name = "record_short_payment" if is_short else "record_payment"
+                await turn.run(name, tenant, reservation_id, *paid, now)
             await _insert_jobs(turn, tenant, reservation_id, decided.jobs)
             return decided.verdict
 

@@ -94,6 +94,11 @@ WHERE tenant = ?1 AND reservation_id = ?2;
 UPDATE reservations SET payment_status = 'succeeded', paid_amount = ?3, payment_reference = ?4, updated_at = ?5
 WHERE tenant = ?1 AND reservation_id = ?2;
 
+-- name: record_short_payment
+-- Less than the total came in: kept for people to see, and it pays for nothing.
+UPDATE reservations SET paid_amount = ?3, payment_reference = ?4, updated_at = ?5
+WHERE tenant = ?1 AND reservation_id = ?2;
+
 -- name: cancel_reservation
 -- Cancelled.
 UPDATE reservations SET status = 'cancelled', cancelled_at = ?3, updated_at = ?3
