@@ -84,4 +84,4 @@ def test_the_button_warns_where_the_message_may_have_arrived() -> None:
     found = booking(confirmed(), failed)
     shown = words.show_booking(BookingView(found, view_kinds(found), "/booked/237"))
     text = bytes(page("one.html", token="", booking=shown).body).decode()
-    assert "2025年12月2日（火）1:53までの再送なら、二重には届きません。" in text
+    assert "<strong>2025年12月2日（火）1:53</strong> までの再送なら、二重には届きません。" in text
