@@ -54,7 +54,7 @@ docs: $(VENV)/test.stamp ## writes the tables in docs/ anew
 docs-site: $(VENV)/test.stamp ## builds the docs as a site in build/site
 	@$(BIN)/python -m tests.architecture.site
 
-pictures: $(VENV)/test.stamp ## takes the pictures of the console in docs/pictures anew
+pictures: $(VENV)/test.stamp ## takes the pictures of the console and the shop in docs/pictures anew
 	$(BIN)/python -m tests.browser.pictures
 
 lock: $(VENV)/test.stamp ## pins the newest versions that requirements/*.in allow
