@@ -13,6 +13,7 @@ import hypothesis
 import pytest
 import structlog
 
+from tests.one_store_only import IN_THE_FULL_RUN_ONLY
 from tests.services.fixtures import (  # noqa: F401
     chromium_path,
     postgres_databases,
@@ -27,13 +28,6 @@ MISSING_SERVICE = "service missing: "
 
 QUICK = ("tests/architecture/", "tests/unit/", "tests/conformance/")
 """Where tests are a part of `make check`, unless they need a server."""
-
-FULL_RUN_ON_POSTGRES = tuple(
-    f"tests/faults/test_{name}.py"
-    for name in ("l2_crash_points", "l3_kills", "poison", "provider_faults", "schemathesis")
-)
-"""Minutes each: in the gate on SQLite alone, on PostgreSQL in `make test-full`. What several processes do to each other
-there is in the gate (F1, F6, F10, F22, F23)."""
 
 ARE_SERVICES_REQUIRED = os.environ.get("NOROSHI_REQUIRE_SERVICES") == "1"
 
@@ -78,7 +72,7 @@ def pytest_itemcollected(item: pytest.Item) -> None:
         item.user_properties.append(("store", store))
     if _is_quick(item, store):
         item.add_marker("quick")
-    if store == "postgres" and item.nodeid.startswith(FULL_RUN_ON_POSTGRES):
+    if store == "postgres" and item.nodeid.startswith(tuple(IN_THE_FULL_RUN_ONLY)):
         item.add_marker("slow")
 
 
@@ -126,6 +120,9 @@ def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
     ran = [report for outcome in ("passed", "failed") for report in terminalreporter.stats.get(outcome, [])]
     for folder, counts in sorted(_stores(ran).items()):
         terminalreporter.write_line(f"{folder}: " + ", ".join(f"{counts[one]} on {one}" for one in sorted(counts)))
+    if {"not quick", "not slow"} <= set(terminalreporter.config.option.markexpr.split(" and ")):
+        left_out = ", ".join(Path(name).stem for name in IN_THE_FULL_RUN_ONLY)
+        terminalreporter.write_line(f"on postgres in `make test-full` only: {left_out}")
     reasons = Counter(_reason(report) for report in terminalreporter.stats.get("skipped", []))
     if reasons:
         terminalreporter.write_line("skipped: " + "; ".join(f"{count} x {why}" for why, count in reasons.items()))

@@ -1,4 +1,5 @@
-"""The tests that do not run on every store, each with its reason; the rest take the store as a parameter.
+"""The tests that do not run on every store, or not in every run, each with its reason; the rest take the store as a
+parameter.
 
 The parameter is called `store`, and its values begin with the kind: `sqlite-threads`, `postgres`."""
 
@@ -11,6 +12,10 @@ ONE_STORE_ONLY = {
     "tests/conformance/test_backups.py::test_both_stores_keep_the_same_columns": "it lays the two side by side",
     "tests/conformance/test_days.py": "only PostgreSQL keeps days apart; what both promise is in test_history.py",
     "tests/conformance/test_held_rows.py": "a file has one writer: no two transactions are amid their work",
+    "tests/conformance/test_hints_between_processes.py": _OF_SEVERAL,
+    "tests/conformance/test_many_processes.py::test_a_duty_has_one_holder_and_goes_to_another_when_it_is_not_kept": (
+        _OF_SEVERAL
+    ),
     "tests/conformance/test_old_code.py": "a file has one process: the old version is gone when the new one starts",
     "tests/conformance/test_silence.py": "a file has no sessions of other processes, and no locks that outlast a turn",
     "tests/conformance/test_sqlite.py": "the file itself: its migrations, its schema, its queries and their plans",
@@ -35,3 +40,17 @@ ONE_STORE_ONLY = {
     "tests/stories/test_real_parts.py::test_a_folder_is_served_by_one_process_only": "a database is served by many",
 }
 """A file, or `file::test`, and why."""
+
+IN_THE_FULL_RUN_ONLY = {
+    "tests/faults/test_l2_crash_points.py": "a hundred kills, and after each the leases run out: five minutes; in the "
+    "gate random kills hit the same points (F1, F6)",
+    "tests/faults/test_l3_kills.py": "ten kills of the one process that serves; in the gate any of several processes is "
+    "killed thirty times (F1)",
+    "tests/faults/test_poison.py": "five lone claims, each until its lease ends: minutes; what counts claims is in the "
+    "conformance suite",
+    "tests/faults/test_provider_faults.py": "hours of virtual time, in which every statement waits for a server: "
+    "minutes; what judges outcomes is above the stores",
+    "tests/faults/test_schemathesis.py": "a minute of random input, of which the store sees what passed the checks; "
+    "hostile input by hand (test_bad_input) is in the gate on both",
+}
+"""Files whose tests are in the gate on SQLite alone and on PostgreSQL in `make test-full`, and why."""

@@ -22,7 +22,7 @@ class _Noting(NullMeter):
             self._again[labels["error"]] += int(by)
 
 
-def url_of(store: Store) -> str | None:
+def _url_of(store: Store) -> str | None:
     """Where the database is; None for a file."""
     return store._url if isinstance(store, PostgresStore) else None
 
@@ -30,7 +30,7 @@ def url_of(store: Store) -> str | None:
 @asynccontextmanager
 async def beside(store: Store, clock: Clock, again: Counter[str] | None = None) -> AsyncIterator[Store]:
     """A file is served by one process alone: there the two are one. `again` counts the turns that were taken again."""
-    url = url_of(store)
+    url = _url_of(store)
     if url is None:
         yield store
         return

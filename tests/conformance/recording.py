@@ -1,4 +1,5 @@
-"""Records the statements of this version for the next one: `python -m tests.conformance.recording`, at each release."""
+"""Records the statements of this version for the next one, whenever one of them has changed:
+`python -m tests.conformance.recording`."""
 
 import json
 from pathlib import Path
@@ -8,8 +9,12 @@ from noroshi.storage.postgres.sql import SQL, migrations
 FOLDER = Path(__file__).parents[1] / "payloads"
 
 
+def place_of(schema: int) -> Path:
+    return FOLDER / f"postgres-statements-{schema:04}.json"
+
+
 def record() -> Path:
-    path = FOLDER / f"postgres-statements-{migrations()[-1][0]:04}.json"
+    path = place_of(migrations()[-1][0])
     path.write_text(json.dumps(SQL, indent=1, sort_keys=True) + "\n", encoding="utf-8")
     return path
 

@@ -2,14 +2,14 @@
 
 import asyncio
 from collections import Counter
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Sequence
 from datetime import timedelta
+from itertools import cycle
 
 import pytest
 
 from noroshi.domain.categories import Categories
 from noroshi.domain.deliveries import Attempt
-from noroshi.domain.lanes import Lane
 from noroshi.domain.outcomes import Outcome
 from noroshi.domain.priorities import Priority
 from noroshi.domain.records import KeyScope
@@ -24,7 +24,16 @@ from noroshi.machine.meter import NullMeter
 from noroshi.machine.rendering.inline import InlineRenderer
 from noroshi.ports.clock import Clock
 from tests.cast import crowd
-from tests.conformance.ground import HERE
+from tests.conformance.company import beside
+from tests.conformance.ground import HERE, HOUR
+from tests.conformance.spoiling import (
+    Spoil,
+    SpoiledAnnouncements,
+    doubled,
+    dropped,
+    reversed_in_threes,
+    undisturbed,
+)
 from tests.conformance.stores import Store
 from tests.onlookers import nobody_looks
 
@@ -32,56 +41,39 @@ PEOPLE = crowd(12)
 OFTEN = timedelta(milliseconds=20)
 ASKING = Caller(HERE, "key", "test", frozenset({KeyScope.SEND}))
 
-Announce = Callable[[Iterable[Lane]], None]
-
 
 @pytest.fixture
 def clock() -> Clock:
     return SystemClock()
 
 
-def dropped(_announce: Announce) -> Announce:
-    return lambda _lanes: None
+class Arrivals:
+    """What the catchers of all processes have got; `has_all` when it is as much as was awaited."""
 
-
-def doubled(announce: Announce) -> Announce:
-    def twice(lanes: Iterable[Lane]) -> None:
-        lanes = list(lanes)
-        for delay in (0.0, 0.0, 0.005, 0.03):
-            asyncio.get_running_loop().call_later(delay, announce, lanes)
-
-    return twice
-
-
-def reversed_in_threes(announce: Announce) -> Announce:
-    held_back: list[Iterable[Lane]] = []
-
-    def later(lanes: Iterable[Lane]) -> None:
-        held_back.append(list(lanes))
-        if len(held_back) >= 3:
-            while held_back:
-                announce(held_back.pop())
-
-    return later
-
-
-class AwaitedCatcher(Catcher):
-    """Says when it has got as many messages as it was told to await."""
-
-    def __init__(self, store: Store, clock: Clock, awaited: int) -> None:
-        super().__init__(store.caught, clock, frozenset({"email", "in_app"}))
+    def __init__(self, awaited: int) -> None:
+        self.count = 0
         self.has_all = asyncio.Event()
-        self._left = awaited
+        self._awaited = awaited
+
+    def note(self, count: int) -> None:
+        self.count += count
+        if self.count >= self._awaited:
+            self.has_all.set()
+
+
+class NotingCatcher(Catcher):
+    def __init__(self, store: Store, clock: Clock, arrivals: Arrivals) -> None:
+        super().__init__(store.caught, clock, frozenset({"email", "in_app"}))
+        self._arrivals = arrivals
 
     async def send(self, attempts: Sequence[Attempt]) -> Sequence[Outcome]:
         outcomes = await super().send(attempts)
-        self._left -= len(attempts)
-        if self._left <= 0:
-            self.has_all.set()
+        self._arrivals.note(len(attempts))
         return outcomes
 
 
-def a_way(store: Store, clock: Clock, catcher: Catcher) -> Way:
+def a_way(store: Store, clock: Clock, arrivals: Arrivals, spoil: Spoil, look_every: timedelta = OFTEN) -> Way:
+    """A process that hears what `spoil` leaves of announcements."""
     return Way(
         WayParts(
             clock=clock,
@@ -91,7 +83,7 @@ def a_way(store: Store, clock: Clock, catcher: Catcher) -> Way:
             batches=store.batches,
             queue=store.queue,
             accounts=store.accounts,
-            announcements=store.announcements(clock),
+            announcements=SpoiledAnnouncements(store.announcements(clock), spoil),
             duties=store.duties,
             pauses=store.pauses,
             templates=store.templates,
@@ -100,21 +92,18 @@ def a_way(store: Store, clock: Clock, catcher: Catcher) -> Way:
             live=nobody_looks(store.inbox, clock, NullMeter()),
             requests=store.requests,
             renderer=InlineRenderer(),
-            channels={"catcher": catcher},
+            channels={"catcher": NotingCatcher(store, clock, arrivals)},
             served={"email": "catcher", "in_app": "catcher"},
             categories=Categories(),
             default_locale="en",
-            dispatch=DispatchSettings(look_every=OFTEN, pauses_every=OFTEN),
+            dispatch=DispatchSettings(look_every=look_every, pauses_every=look_every),
             max_waiting=1000,
             max_unfinished=1000,
         )
     )
 
 
-@pytest.mark.parametrize("spoil", [dropped, doubled, reversed_in_threes])
-async def test_whatever_becomes_of_announcements_every_message_is_sent_once(
-    store: Store, clock: Clock, spoil: Callable[[Announce], Announce], monkeypatch: pytest.MonkeyPatch
-) -> None:  # DESIGN 5.1, N9.3
+async def prepare(store: Store) -> None:
     for person in PEOPLE:
         await store.people.put_user(HERE, person.user)
     for channel in ("email", "in_app"):
@@ -130,17 +119,62 @@ async def test_whatever_becomes_of_announcements_every_message_is_sent_once(
             metadata={},
             created_by="test",
         )
-    wanted = Counter({(person.user_id, channel): 4 for person in PEOPLE for channel in ("email", "in_app")})
-    catcher = AwaitedCatcher(store, clock, wanted.total())
-    way = a_way(store, clock, catcher)
-    monkeypatch.setattr(way.dispatcher, "announce", spoil(way.dispatcher.announce))
-    await way.start()
-    for priority in reversed(Priority):  # the lowest limit first
+
+
+async def ask(*ways: Way) -> None:
+    """A message of every priority, each asked of the next process."""
+    for way, priority in zip(cycle(ways), reversed(Priority), strict=False):  # the lowest limit first
         request = NotificationRequest([p.user_id for p in PEOPLE], "news", data={"n": priority}, priority=priority)
         await way.accept(ASKING, request, None)
-    async with asyncio.timeout(10):
-        await catcher.has_all.wait()
-    await way.stop()
+
+
+async def caught(store: Store) -> Counter[tuple[str, str]]:
+    messages = await store.caught.list_caught(HERE, None, None, None, 1000)
+    return Counter((message.user_id, message.channel) for message in messages)
+
+
+WANTED = Counter({(person.user_id, channel): 4 for person in PEOPLE for channel in ("email", "in_app")})
+
+
+@pytest.mark.parametrize("spoil", [dropped, doubled, reversed_in_threes])
+async def test_whatever_becomes_of_announcements_every_message_is_sent_once(
+    store: Store, clock: Clock, spoil: Spoil
+) -> None:  # DESIGN 5.1, N9.3
+    await prepare(store)
+    arrivals = Arrivals(WANTED.total())
+    async with beside(store, clock) as other:
+        ways = [a_way(one, clock, arrivals, spoil) for one in (store, other)]
+        for way in ways:
+            await way.start()
+        await ask(*ways)
+        async with asyncio.timeout(10):
+            await arrivals.has_all.wait()
+        for way in ways:
+            await way.stop()
     assert await store.queue.unfinished() == 0
-    caught = await store.caught.list_caught(HERE, None, None, None, 1000)
-    assert Counter((message.user_id, message.channel) for message in caught) == wanted
+    assert await caught(store) == WANTED
+
+
+async def test_without_announcements_and_without_looking_nothing_is_sent(store: Store, clock: Clock) -> None:
+    """Or the test above would prove nothing: it is looking that makes up for what was not heard."""
+    await prepare(store)
+    arrivals = Arrivals(WANTED.total())
+    deaf = a_way(store, clock, arrivals, dropped, look_every=HOUR)
+    await deaf.start()
+    await ask(deaf)
+    await clock.sleep(OFTEN * 10)
+    assert arrivals.count == 0
+    await deaf.stop()
+    assert await store.queue.unfinished() == WANTED.total()
+
+
+async def test_what_is_announced_is_sent_before_anyone_looks(store: Store, clock: Clock) -> None:
+    await prepare(store)
+    arrivals = Arrivals(WANTED.total())
+    hearing = a_way(store, clock, arrivals, undisturbed, look_every=HOUR)
+    await hearing.start()
+    await ask(hearing)
+    async with asyncio.timeout(10):
+        await arrivals.has_all.wait()
+    await hearing.stop()
+    assert await caught(store) == WANTED

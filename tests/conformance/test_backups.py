@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from noroshi.bootstrap import DataLock, DataLockedError, opened_back
+from noroshi.bootstrap import DataLockedError, open_noroshi, opened_back
 from noroshi.care.backup import back_up
 from noroshi.care.errors import CareError
 from noroshi.care.examination import examine
@@ -97,15 +97,12 @@ async def test_a_store_that_is_served_is_not_restored_into(store: str, place: Pl
     source, target = place(store), place(store)
     await fill(source)
     await back_up(source, tmp_path / "backup.zip")
-    if store == "sqlite":
-        lock = DataLock(target.data)
-        with pytest.raises(DataLockedError):
-            await restore(target, tmp_path / "backup.zip")
-        lock.release()
-    else:
-        async with opened_back(target):
-            with pytest.raises(CareError, match="stop its servers"):
-                await restore(target, tmp_path / "backup.zip")
+    serving = open_noroshi(target, is_dev=False, on_broken=lambda: None)
+    await serving.start()
+    with pytest.raises((CareError, DataLockedError), match=r"is served by process|stop its servers"):
+        await restore(target, tmp_path / "backup.zip")
+    await serving.stop()
+    await restore(target, tmp_path / "backup.zip")
 
 
 @BOTH

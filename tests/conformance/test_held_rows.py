@@ -49,7 +49,7 @@ async def one_claimed(ground: Ground) -> tuple[BatchId, Claim]:
 
 
 async def test_a_cancel_waits_for_a_retry_that_is_being_settled(ground: Ground, holder: asyncpg.Connection) -> None:
-    # N4.6: the cancel would find the delivery still claimed, take itself for done, and leave it ready for a retry
+    # N4.3: the cancel would find the delivery still claimed, take itself for done, and leave it ready for a retry
     batch_id, claim = await one_claimed(ground)
     await holder.execute("BEGIN")
     await holder.execute(HOLD)

@@ -23,7 +23,7 @@ async def batches(ground: Ground, limit: int = 100, after: BatchId | None = None
     return seen
 
 
-async def test_batches_are_listed_newest_first_and_paged(ground: Ground) -> None:  # N11.1
+async def test_batches_are_listed_newest_first_and_paged(ground: Ground) -> None:  # N16.3
     await ground.meet(HANAKO)
     await ground.write()
     kept: list[BatchId] = []
@@ -74,7 +74,7 @@ async def test_a_withdrawn_batch_is_listed_as_such(ground: Ground) -> None:
     assert batch.counts.is_cancelled
 
 
-async def test_one_notification_is_found_by_its_id_with_its_trail(ground: Ground) -> None:  # N11.1
+async def test_one_notification_is_found_by_its_id_with_its_trail(ground: Ground) -> None:  # N16.3
     await ground.meet(HANAKO, TARO)
     await ground.write()
     batch_id = await ground.accept(HANAKO, TARO)

@@ -1,4 +1,5 @@
-"""Several processes on one store: what they do at the same moment holds exactly, and nobody waits for ever."""
+"""Several processes on one store: what they do at the same moment holds exactly, and nobody waits for ever. A
+store that one process alone may serve is asked all of it at the same moment by that one (company.py)."""
 
 import asyncio
 from collections import Counter
@@ -70,7 +71,7 @@ async def test_batches_for_the_same_people_kept_at_once_never_exceed_their_limit
 
 async def test_the_same_content_from_two_processes_at_once_reaches_each_person_once(
     ground: Ground, other: Store
-) -> None:  # N1.7, DESIGN 5.5
+) -> None:  # N9.1, DESIGN 5.5
     people = await ground.crowd(6)
     await ground.write()
     names = [person.user_id for person in people]
@@ -82,7 +83,9 @@ async def test_the_same_content_from_two_processes_at_once_reaches_each_person_o
         ground.clock.move(HOUR * 24)
 
 
-async def test_one_idempotency_key_in_two_processes_at_once_is_one_batch(ground: Ground, other: Store) -> None:  # N1.6
+async def test_one_idempotency_key_in_two_processes_at_once_is_one_batch(
+    ground: Ground, other: Store
+) -> None:  # N4.2, I5
     await ground.meet(HANAKO)
     await ground.write()
     for number in range(50):
@@ -191,7 +194,7 @@ async def test_the_last_two_deliveries_settled_at_once_end_their_notification(
 
 async def test_a_cancel_beside_a_settlement_ends_every_notification_one_way(
     ground: Ground, other: Store
-) -> None:  # N4.6
+) -> None:  # N4.3
     await ground.meet(JIRO)
     await ground.write("welcome", "push")
     ends: Counter[Status] = Counter()
@@ -214,10 +217,14 @@ async def test_a_cancel_beside_a_settlement_ends_every_notification_one_way(
 # duties
 
 
+async def test_whoever_has_a_duty_keeps_it_by_taking_it_again(ground: Ground) -> None:
+    for _ in range(3):
+        assert await ground.store.duties.take("sweep", SECOND)
+        ground.clock.move(SECOND)
+
+
+@pytest.mark.parametrize("store", ["postgres"], indirect=True)
 async def test_a_duty_has_one_holder_and_goes_to_another_when_it_is_not_kept(ground: Ground, other: Store) -> None:
-    if other is ground.store:  # alone, every duty is ours
-        assert await other.duties.take("sweep", SECOND)
-        return
     span = timedelta(seconds=5)
     takes = [await one.duties.take("sweep", span) for one in (ground.store, other, ground.store)]
     assert takes == [True, False, True]

@@ -1,4 +1,5 @@
-"""The queue: deliveries taken from their lanes under fenced leases."""
+"""The queue: deliveries taken from their lanes under fenced leases; by whoever asks, and by one who goes by hints that
+are dropped, doubled and out of order, and looks (DESIGN 4)."""
 
 from datetime import timedelta
 
@@ -11,6 +12,14 @@ from noroshi.domain.priorities import Priority
 from noroshi.domain.states import Status
 from tests.cast import ALICE, HANAKO, JIRO, TARO
 from tests.conformance.ground import EMAIL, HERE, LEASE, MINUTE, PUSH, SECOND, Ground, kinds
+from tests.conformance.spoiling import HintedGround, by_turns, dropped
+from tests.conformance.stores import HandClock, Store
+
+
+@pytest.fixture(params=[Ground, HintedGround], ids=["asking", "hinted"])
+def ground(request: pytest.FixtureRequest, store: Store, clock: HandClock) -> Ground:
+    made: Ground = request.param(store, clock)
+    return made
 
 
 @pytest.fixture(autouse=True)
@@ -86,6 +95,24 @@ async def test_waiting_names_each_lane_with_its_earliest_due_time(ground: Ground
     assert await ground.store.queue.waiting() == {EMAIL: began, PUSH: ground.now}
     await ground.take()
     assert await ground.store.queue.waiting() == {PUSH: ground.now}
+
+
+async def test_oldest_tells_since_when_each_lane_has_had_something_due_or_claimed(ground: Ground) -> None:
+    began = ground.now
+    await ground.accept(HANAKO)
+    ground.clock.move(SECOND)
+    await ground.accept(JIRO, channels=["push"])
+    claim = await ground.claim()
+    ground.clock.move(SECOND)
+    assert await ground.store.queue.oldest() == {EMAIL: began, PUSH: plus(began, SECOND)}
+    await ground.settle(claim, Verdict.RETRY, after=MINUTE, code="BUSY")
+    ground.clock.move(MINUTE)
+    await ground.accept(TARO)
+    assert await ground.store.queue.oldest() == {EMAIL: ground.now, PUSH: plus(began, SECOND)}
+    again, claimed = ground.now, await ground.take(limit=1)
+    ground.clock.move(SECOND)
+    assert (await ground.store.queue.oldest())[EMAIL] == again
+    assert claimed.claims[0].tries == 1 and claimed.claims[0].wanted_at == began
 
 
 async def test_unfinished_counts_what_waits_and_what_is_leased(ground: Ground) -> None:
@@ -200,3 +227,16 @@ async def test_a_lease_has_not_run_out_before_its_end(ground: Ground) -> None:
     ground.clock.move(LEASE)
     ((_, expired),) = await ground.store.queue.expired(None, 10, is_start=False)
     assert (expired.key, expired.fence, expired.claims, expired.lane) == (claim.key, claim.fence, 1, EMAIL)
+
+
+# hints
+
+
+async def test_whoever_does_not_look_finds_nothing_of_what_was_not_announced(store: Store, clock: HandClock) -> None:
+    """Or the runs on spoiled hints would prove nothing."""
+    for spoil, person in ((dropped, HANAKO), (by_turns, TARO)):
+        deaf = HintedGround(store, clock, spoil, is_looking=False)
+        await deaf.accept(person)
+        assert (await deaf.take()).claims == []
+        clock.move(SECOND)
+    assert people_of((await HintedGround(store, clock, dropped).take()).claims) == ["hanako", "taro"]

@@ -2,7 +2,7 @@
 
 import contextlib
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from datetime import timedelta
 from pathlib import Path
@@ -10,7 +10,7 @@ from pathlib import Path
 import psycopg
 import pytest
 
-from noroshi.storage.postgres.store import LOOKERS
+from noroshi.storage.postgres.store import LOOKERS, WRITERS
 from tests.faults.machinery.caller import Caller
 from tests.faults.machinery.kept_store import OwnDatabase, StoreDatabases, Stores
 from tests.faults.machinery.processes import NotReadyError
@@ -30,6 +30,7 @@ DEAD_LETTERS = "/api/v1/dead-letters"
 AT_ONCE_SECONDS = 3.0
 """For an accepted call, while readings wait."""
 
+LISTS = max(LOOKERS * 2, WRITERS)
 MAX_CONNECTIONS = 30
 
 _WAITING = "SELECT count(*) FROM pg_stat_activity WHERE application_name LIKE 'noroshi%' AND wait_event_type = 'Lock'"
@@ -37,9 +38,11 @@ _CUT_OFF = "SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE applica
 
 
 @contextlib.contextmanager
-def served(folder: Path, stores: Stores, workers: int) -> Iterator[tuple[Fleet, Caller]]:
+def served(
+    folder: Path, stores: Stores, workers: int, plants: Sequence[str] | None = None
+) -> Iterator[tuple[Fleet, Caller]]:
     seeded = seed(folder / "seeded", PEOPLE, stores)
-    with Fleet(folder, seeded, workers=workers) as fleet:
+    with Fleet(folder, seeded, workers=workers, plants=plants) as fleet:
         for member in fleet.members:
             member.start()
         yield fleet, Caller(fleet.noroshi.url, seeded.api_key)
@@ -61,26 +64,46 @@ def reckoned(fleet: Fleet, name: str) -> Reckoning:
     return found
 
 
-def test_readings_that_wait_stop_neither_accepting_nor_sending(tmp_path: Path, postgres_databases: Databases) -> None:
-    with (
-        served(tmp_path, StoreDatabases(postgres_databases), workers=0) as (fleet, caller),
-        psycopg.connect(fleet.store.place) as holder,
-        ThreadPoolExecutor(LOOKERS * 2) as readers,
-    ):
+@contextlib.contextmanager
+def waiting_lists(fleet: Fleet, caller: Caller, count: int) -> Iterator[None]:
+    """So many lists of dead letters, on as many connections of the process as they can get, wait for a lock; at the
+    end they get it, and are answered."""
+    with psycopg.connect(fleet.store.place) as holder, ThreadPoolExecutor(LISTS) as readers:
         holder.execute("LOCK TABLE noroshi.dead_letters IN ACCESS EXCLUSIVE MODE")
-        asked = [readers.submit(caller.call, "GET", DEAD_LETTERS) for _ in range(LOOKERS * 2)]
+        asked = [readers.submit(caller.call, "GET", DEAD_LETTERS) for _ in range(LISTS)]
         try:
             with psycopg.connect(fleet.store.place, autocommit=True) as watcher:
-                until(lambda: (watcher.execute(_WAITING).fetchone() or (0,))[0] >= LOOKERS)
-            for number in range(4):
-                began = time.monotonic()
-                fleet.post(f"request-{number}", fleet.seeded.people[number * 5 : number * 5 + 5], "email")
-                assert time.monotonic() - began < AT_ONCE_SECONDS
-            assert sum(reckoned(fleet, "pools-process").words.values()) == PEOPLE
+                until(lambda: (watcher.execute(_WAITING).fetchone() or (0,))[0] >= count)
+            yield
         finally:
             holder.rollback()
         assert all(one.result().status in (200, 503) for one in asked)
         until(lambda: caller.call("GET", DEAD_LETTERS).status == 200)
+
+
+def test_readings_that_wait_stop_neither_accepting_nor_sending(tmp_path: Path, postgres_databases: Databases) -> None:
+    with (
+        served(tmp_path, StoreDatabases(postgres_databases), workers=0) as (fleet, caller),
+        waiting_lists(fleet, caller, LOOKERS),
+    ):
+        for number in range(4):
+            began = time.monotonic()
+            fleet.post(f"request-{number}", fleet.seeded.people[number * 5 : number * 5 + 5], "email")
+            assert time.monotonic() - began < AT_ONCE_SECONDS
+        assert sum(reckoned(fleet, "pools-process").words.values()) == PEOPLE
+
+
+def test_lists_that_borrow_the_connections_of_accepting_would_be_found_out(
+    tmp_path: Path, postgres_databases: Databases
+) -> None:
+    """The control of the test above."""
+    stores, plants = StoreDatabases(postgres_databases), ["lists_with_the_writers_connections"]
+    with served(tmp_path, stores, workers=0, plants=plants) as (fleet, caller), ThreadPoolExecutor(1) as asker:
+        with waiting_lists(fleet, caller, WRITERS):
+            asked = asker.submit(fleet.post, "request", fleet.seeded.people[:5], "email")
+            with pytest.raises(TimeoutError):
+                asked.result(AT_ONCE_SECONDS)
+        assert asked.result(PATIENCE)
 
 
 def test_a_server_without_a_connection_to_spare_is_told_and_got_over(

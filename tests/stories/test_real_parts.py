@@ -9,6 +9,7 @@ from typing import Any
 import psycopg
 import pytest
 import structlog
+from msgspec import structs
 from psycopg import sql
 
 from noroshi.bootstrap import DataLockedError, Noroshi, open_noroshi
@@ -144,6 +145,24 @@ async def test_a_clean_stop_and_a_start_on_the_same_file_go_on_where_it_was(serv
     assert len(ids) == len(set(ids)) == 600  # the catcher has a copy of what is in inboxes
     inboxes = [await served.call("GET", f"/api/v1/users/{guest.user_id}/inbox/unread-count") for guest in guests]
     assert {inbox["last_entry_id"] for inbox in inboxes} == {1}
+
+
+async def test_a_bomb_amid_500_recipients_fails_alone_and_no_lease_is_lost(served: Served) -> None:  # N2.6, F21
+    widths = [500_000_000 if number == 377 else 0 for number in range(500)]
+    guests = [structs.replace(guest, attributes={"width": w}) for guest, w in zip(crowd(500), widths, strict=True)]
+    await asyncio.gather(*(served.meet(guest) for guest in guests))
+    await served.write("email")
+    bomb = "{% if user.attributes.width %}{{ 'a'|indent(user.attributes.width) }}{% endif %}Hello {{ user.name }}"
+    version = {"channel": "email", "locale": "en", "body": bomb}
+    assert (await served.call("POST", "/api/v1/templates/bomb", version)).status == 201
+    batches = [await served.ask(*guests, template_id="bomb"), await served.ask(*guests)]
+    bombed, others = [await served.until(batch_id, is_finished) for batch_id in batches]
+    assert (bombed["delivered"], bombed["failed"], others["delivered"]) == (499, 1, 500)
+    (letter,) = (await served.call("GET", "/api/v1/dead-letters"))["items"]
+    assert (letter["user_id"], letter["code"]) == (guests[377].user_id, "render_error")
+    metrics = (await served.call("GET", "/metrics")).text.decode().splitlines()
+    assert "notification_late_results_total 0.0" in metrics
+    assert 'notification_sent_total{channel="email",priority="normal",status="sent"} 999.0' in metrics
 
 
 @pytest.mark.parametrize("store", ["sqlite"], indirect=True)

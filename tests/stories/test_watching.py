@@ -27,6 +27,9 @@ WANTED = (
     "provider_errors_total",
     "provider_attempts_total",
     "sweeper_last_run_timestamp",
+    "accept_group_size_bucket",
+    "provider_error_rate",
+    "worker_processing_rate",
     "store_commit_group_size_bucket",
     "store_commit_seconds_bucket",
 )
@@ -56,6 +59,35 @@ def test_after_some_traffic_every_metric_that_applies_is_there(world: World) -> 
     assert world.metric("notification_delivery_latency_count", channel="email") == 4
     assert world.metric("notification_queue_depth") == 0
     assert world.metric("accept_refused_total", code="unknown_template") == 1
+    assert world.metric("notification_batches_created_total") == 9
+    assert world.metric("accept_group_size_sum") == 9
+    assert 1 <= world.metric("accept_group_size_count") <= 9
+
+
+@with_rounds
+def test_the_rates_are_those_of_the_last_minute(world: World) -> None:  # N16.1
+    world.meet(HANAKO, TARO)
+    world.write("welcome", "email")
+    world.misbehave("error", count=1)
+    world.tell(HANAKO, TARO, channels=["email"])
+    world.advance(timedelta(seconds=20))
+    assert world.metric("provider_attempts_total") == 3  # one of them failed, and its retry did not
+    assert world.metric("provider_error_rate", provider="catcher-email") == pytest.approx(1 / 3)
+    assert world.metric("worker_processing_rate", channel="email") == pytest.approx(3 / 20, rel=0.2)
+    world.advance(timedelta(seconds=70))
+    assert world.metric("provider_error_rate", provider="catcher-email") == 0
+    assert world.metric("worker_processing_rate", channel="email") == 0
+
+
+@with_rounds
+def test_what_is_claimed_and_never_ends_is_not_young(world: World) -> None:
+    world.meet(HANAKO)
+    world.write("welcome", "email")
+    world.misbehave("hang", count=1)
+    world.ask(HANAKO, channels=["email"])
+    world.advance(timedelta(seconds=8))
+    age = world.metric("notification_oldest_unfinished_seconds", lane="email.catcher-email.normal")
+    assert age == pytest.approx(8, abs=2)
 
 
 @with_rounds

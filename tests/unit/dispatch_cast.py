@@ -225,6 +225,12 @@ class LeastQueue:
     async def waiting(self) -> dict[Lane, Instant]:
         return {lane: min(at for at, _ in rows) for lane, rows in self.ready.items() if rows}
 
+    async def oldest(self) -> dict[Lane, Instant]:
+        since = await self.waiting()
+        for claim in self.leased.values():
+            since[claim.lane] = min(claim.wanted_at, since.get(claim.lane, claim.wanted_at))
+        return since
+
     async def resume(self, paused_categories: frozenset[str], limit: int) -> int:
         return 0
 

@@ -141,7 +141,11 @@ async def test_it_measures_how_long_each_lane_has_waited() -> None:
     assert room.meter.gauges["notification_oldest_unfinished_seconds", lane] == 30
     assert room.meter.gauges["notification_queue_depth", ()] == 42
     assert room.meter.gauges["sweeper_last_run_timestamp", ()] == room.clock.now() / 1_000_000
-    room.queue.ready.clear()
+    await room.queue.take(PUSH, 1, seconds(40), frozenset())
+    await room.clock.advance(seconds(5))
+    await room.sweeper.sweep()
+    assert room.meter.gauges["notification_oldest_unfinished_seconds", lane] == 35  # claimed, and not yet settled
+    room.queue.leased.clear()
     await room.sweeper.sweep()
     assert room.meter.gauges["notification_oldest_unfinished_seconds", lane] == 0
 

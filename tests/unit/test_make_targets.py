@@ -1,8 +1,10 @@
 """The gate itself: what is skipped is said, and in CI a missing service is a failure."""
 
+import re
 from pathlib import Path
 
 import pytest
+from tests.one_store_only import IN_THE_FULL_RUN_ONLY
 
 pytest_plugins = ["pytester"]
 
@@ -89,3 +91,15 @@ def test_ci_runs_the_command_that_the_readme_names() -> None:
     # DESIGN 8
     assert "make test\n" in (ROOT / "README.md").read_text()
     assert "\nmake test " in (ROOT / ".ci" / "run").read_text()
+
+
+def test_the_gate_names_what_it_leaves_to_the_full_run_and_shows_it_at_its_end(project: pytest.Pytester) -> None:
+    # issue 3
+    done = project.runpytest_subprocess("-p", "no:cacheprovider", "-m", "not quick and not slow", "test_skips.py")
+    (line,) = [line for line in done.outlines if line.startswith("on postgres in ")]
+    assert line.partition(": ")[2].split(", ") == [Path(name).stem for name in IN_THE_FULL_RUN_ONLY]
+    shown = re.search(r"grep -E '(.+)' \"\$log\"", (ROOT / ".ci" / "run").read_text())
+    assert shown is not None
+    assert re.search(shown[1], line)
+    quick = project.runpytest_subprocess("-p", "no:cacheprovider", "-m", "quick and not slow", "test_skips.py")
+    assert not [line for line in quick.outlines if line.startswith("on postgres in ")]

@@ -35,6 +35,7 @@ METRICS: tuple[Metric, ...] = (
     Metric("notification_batches_created_total", _C, (), "Batches accepted."),
     Metric("notification_batch_size", _H, (), "Recipients of a batch.", _SIZES),
     Metric("accept_waiting_calls", _G, (), "Calls that wait for their commit."),
+    Metric("accept_group_size", _H, (), "Calls that one commit accepted.", _SIZES),
     Metric("accept_refused_total", _C, ("code",), "Calls refused, by problem code."),
     Metric("notification_requests_taken_total", _C, (), "Enqueued requests that became batches."),
     Metric("notification_requests_dead_total", _C, ("code",), "Enqueued requests that died, by problem code."),
@@ -61,7 +62,12 @@ METRICS: tuple[Metric, ...] = (
     Metric("notification_settle_errors_total", _C, (), "Settling commits that failed and were tried again."),
     Metric("notification_alerts_total", _C, ("kind", "severity"), "Alerts raised."),
     Metric("notification_queue_depth", _G, (), "Deliveries not settled for good."),
-    Metric("notification_oldest_unfinished_seconds", _G, ("lane",), "Age of a lane's oldest delivery that is due."),
+    Metric(
+        "notification_oldest_unfinished_seconds",
+        _G,
+        ("lane",),
+        "Age of a lane's oldest delivery due or claimed.",
+    ),
     Metric("dispatch_claimed", _G, (), "Deliveries claimed and not settled yet."),
     Metric("dispatch_sending", _G, (), "Attempts that a provider has not answered yet."),
     Metric("dispatch_errors_total", _C, ("lane",), "Errors of our own in a lane (empty: outside any)."),
@@ -78,7 +84,7 @@ METRICS: tuple[Metric, ...] = (
     Metric("inbox_streams", _G, (), "Connections that look at an inbox live."),
     Metric("inbox_streams_dropped_total", _C, (), "Connections ended because they took nothing for a minute."),
     # store
-    Metric("store_commit_group_size", _H, (), "Calls that shared one commit.", _SIZES),
+    Metric("store_commit_group_size", _H, (), "Turns that shared one commit; on PostgreSQL each has its own.", _SIZES),
     Metric("store_turns_again_total", _C, ("error",), "Turns taken again: two processes wanted the same at once."),
     Metric("store_commit_seconds", _H, (), "Seconds that one commit with its writes took.", _QUICK),
 )

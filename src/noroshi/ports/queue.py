@@ -41,6 +41,11 @@ class Queue(Protocol):
         """Each lane that holds ready deliveries, with the earliest due time."""
         ...
 
+    async def oldest(self) -> dict[Lane, Instant]:
+        """Each lane that holds ready or claimed deliveries, and since when the oldest of them has been due: a claimed
+        one since it was wanted or, after an earlier try, since it was claimed."""
+        ...
+
     async def resume(self, paused_categories: frozenset[str], limit: int) -> int:
         """Puts back up to `limit` deliveries that were set aside and whose category is no longer paused."""
         ...

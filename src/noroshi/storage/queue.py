@@ -173,6 +173,16 @@ class StoredQueue:
         rows = await self._readings.read(lambda reader: reader.rows("waiting_lanes"))
         return {read_lane(name): Instant(due) for name, due in rows}
 
+    async def oldest(self) -> dict[Lane, Instant]:
+        async def read(reader: Statements) -> list[Row]:
+            return [*await reader.rows("waiting_lanes"), *await reader.rows("leased_lanes")]
+
+        found: dict[Lane, Instant] = {}
+        for name, since in await self._readings.read(read):
+            lane = read_lane(name)
+            found[lane] = Instant(min(since, found.get(lane, since)))
+        return found
+
     async def resume(self, paused_categories: frozenset[str], limit: int) -> int:
         async def work(turn: Turn) -> int:
             rows = await turn.rows("aside_deliveries", _encode(sorted(paused_categories)).decode(), limit)

@@ -25,11 +25,22 @@ def publish(name: str, text: str, folder: Path = SECTIONS) -> None:
 def paste(report: str, sections: dict[str, str]) -> str:
     """The report with each section between its marks; a section without marks is an error."""
     for name, text in sections.items():
-        place = re.search(rf"(?<=<!-- {re.escape(name)} -->\n).*?(?=<!-- end -->)", report, re.DOTALL)
-        if place is None:
-            raise ValueError(f"the report has no place for {name}")
-        report = f"{report[: place.start()]}{text.strip()}\n{report[place.end() :]}"
+        start, end = _place(report, name)
+        report = f"{report[:start]}{text.strip()}\n{report[end:]}"
     return report
+
+
+def standing(report: str, name: str) -> str:
+    """What a section would replace."""
+    start, end = _place(report, name)
+    return report[start:end]
+
+
+def _place(report: str, name: str) -> tuple[int, int]:
+    place = re.search(rf"(?<=<!-- {re.escape(name)} -->\n).*?(?=<!-- end -->)", report, re.DOTALL)
+    if place is None:
+        raise ValueError(f"the report has no place for {name}")
+    return place.span()
 
 
 def main() -> None:

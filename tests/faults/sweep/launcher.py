@@ -37,8 +37,8 @@ from noroshi.flow.send.line.messaging import payload
 from noroshi.machine.clock import SystemClock
 from noroshi.machine.crash_points import EnvCrashPoints
 from noroshi.reservations import claims, sender
-from noroshi.storage import accounts
-from noroshi.storage.accounts import StoredAccounts
+from noroshi.storage import accounts, queue
+from noroshi.storage.accounts import Grant, StoredAccounts
 from noroshi.storage.inbox import fill_inboxes, lock_people
 from noroshi.storage.postgres.store import PostgresStore
 from noroshi.storage.queue import StoredQueue
@@ -238,6 +238,26 @@ def tidies_often() -> None:
     patch.object(way, "_TIDYING_LASTS", timedelta(seconds=2)).start()
 
 
+def paces_alone() -> None:
+    """A bug: every process keeps an account's pace for itself, and all together exceed it (I9)."""
+
+    async def grant(_turn: Turn, _account: str, _terms: Any, wanted: int, _lease: timedelta) -> Grant:
+        return Grant(wanted)
+
+    patch.object(queue, "ask_account", grant).start()
+
+
+def lists_with_the_writers_connections() -> None:
+    """A bug: what people look through is read on the connections by which calls are accepted."""
+    begin = PostgresStore.__init__
+
+    def begin_sharing(self: PostgresStore, *parts: Any, **more: Any) -> None:
+        begin(self, *parts, **more)
+        self._showing.borrow = self._writing.borrow  # type: ignore[method-assign]
+
+    PostgresStore.__init__ = begin_sharing  # type: ignore[method-assign]
+
+
 def draws_fresh_keys() -> None:
     """A bug: every push to LINE has a retry key of its own, so that LINE cannot know it again (W11)."""
 
@@ -265,6 +285,8 @@ PLANTS = {
         has_a_short_sender,
         tidies_often,
         draws_fresh_keys,
+        paces_alone,
+        lists_with_the_writers_connections,
     )
 }
 

@@ -1,7 +1,7 @@
 """The product's source goes in; every crash point in it, and every commit or send that has none, comes out."""
 
 import ast
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 import noroshi
@@ -18,9 +18,11 @@ class UnreadableError(ValueError):
     """A crash point whose name cannot be read from the source: write it so that it can."""
 
 
-def crash_points(source: Path = SOURCE) -> set[str]:
-    """Every name that can be reached, as NOROSHI_CRASH_AT takes it."""
-    modules = [_parse(path) for path in sorted(source.rglob("*.py"))]
+def crash_points(source: Path = SOURCE, without: Sequence[str] = ()) -> set[str]:
+    """Every name that can be reached, as NOROSHI_CRASH_AT takes it; `without` are folders to pass by."""
+    passed = [source / folder for folder in without]
+    paths = [path for path in sorted(source.rglob("*.py")) if not any(map(path.is_relative_to, passed))]
+    modules = [_parse(path) for path in paths]
     turns = {name for module in modules for name in _turns(module)}
     forms = {form for module in modules for form in _forms(module)}
     fillings = {"commit": turns, "send": {STAND_IN}}
@@ -57,14 +59,20 @@ def _calls(tree: ast.AST, method: str | None = None) -> Iterator[ast.Call]:
 
 
 def _commits(function: ast.AST) -> bool:
-    """Whether it ends a transaction, by SQL or by leaving apsw's own `with connection`."""
+    """Whether it ends a transaction: by SQL, or by leaving apsw's `with connection` or asyncpg's `async with
+    connection.transaction()`."""
     by_sql = any(
         isinstance(arg, ast.Constant) and str(arg.value).upper().startswith(("COMMIT", "END"))
         for call in _calls(function, "execute")
         for arg in call.args[:1]
     )
-    blocks = (item.context_expr for node in ast.walk(function) if isinstance(node, ast.With) for item in node.items)
-    return by_sql or any(ast.unparse(block).endswith("connection") for block in blocks)
+    blocks = (
+        ast.unparse(item.context_expr)
+        for node in ast.walk(function)
+        if isinstance(node, ast.With | ast.AsyncWith)
+        for item in node.items
+    )
+    return by_sql or any(block.endswith(("connection", ".transaction()")) for block in blocks)
 
 
 def _is_send(call: ast.Call) -> bool:

@@ -22,6 +22,7 @@ AFTER = frozenset({"after"})
 TABLE: dict[str, Row] = {
     "commit.accept": Row(w.SEND, nth=3),
     "commit.add_key": Row(w.KEYS),
+    "commit.add_reservation": Row(w.RESERVE),
     "commit.add_template": Row(w.TEMPLATES),
     "commit.address": Row(w.SEND_TO_MANY, nth=3),
     "commit.answer": Row(w.ANSWER_LATE),
@@ -41,21 +42,27 @@ TABLE: dict[str, Row] = {
     "commit.mark_inbox": Row(w.INBOX),
     "commit.move_breaker": Row(w.BREAK),
     "commit.pause": Row(w.PAUSE),
+    "commit.put_customer": Row(w.RESERVE),
+    "commit.put_farm": Row(w.RESERVE),
     "commit.put_preferences": Row(w.PEOPLE),
     "commit.put_user": Row(w.PEOPLE),
+    "commit.record_job": Row(w.RESERVE),
     "commit.register_device": Row(w.PEOPLE),
+    "commit.release_lease": Row(w.RESERVE),
     "commit.remove_device": Row(w.PEOPLE),
     "commit.remove_user": Row(w.PEOPLE),
     "commit.renew": Row(w.RENEW, flying=BEFORE | AFTER),
     "commit.replay": Row(w.REPLAY),
-    "commit.retry_request": Row(w.ENQUEUE),
     "commit.resume": Row(w.PAUSE, nth=2),
     "commit.resume_restored": Row(w.RESUME),
+    "commit.retry_request": Row(w.ENQUEUE),
     "commit.revoke_key": Row(w.KEYS),
     "commit.rollback_template": Row(w.TEMPLATES),
+    "commit.schedule_cancel_completed": Row(w.RESERVE),
     "commit.schedule_for_reservation": Row(w.RESERVE),
     "commit.settle": Row(w.SEND, flying=BEFORE),
     "commit.spend_ticket": Row(w.INBOX),
+    "commit.take_lease": Row(w.RESERVE),
     "commit.take_requests": Row(w.ENQUEUE, nth=2),
     "commit.unpause": Row(w.PAUSE),
     "push.line": Row(w.RESERVE),
@@ -64,14 +71,7 @@ TABLE: dict[str, Row] = {
 
 OF_ONE_STORE: dict[str, dict[str, Row]] = {
     "sqlite": {
-        "commit.add_reservation": Row(w.RESERVE),
         "commit.forget_history": Row(w.TIDY),
-        "commit.put_customer": Row(w.RESERVE),
-        "commit.put_farm": Row(w.RESERVE),
-        "commit.record_job": Row(w.RESERVE),
-        "commit.release_lease": Row(w.RESERVE),
-        "commit.schedule_cancel_completed": Row(w.RESERVE),
-        "commit.take_lease": Row(w.RESERVE),
     },
     "postgres": {
         "commit.forget_batches": Row(w.TIDY),
@@ -80,13 +80,24 @@ OF_ONE_STORE: dict[str, dict[str, Row]] = {
         "commit.take_duty": Row(w.SEND),
     },
 }
-"""Where the stores differ: a file forgets row by row and a database by the day, and only there are duties shared. Of
-reservations the kills on a database are few: test_reservations.py ends the process at every step on both."""
+"""Where the stores differ: a file forgets row by row and a database by the day, and only there are duties shared."""
 
 POINTS: dict[str, dict[str, Row]] = {
     kind: {f"{name}.{edge}": row for name, row in {**TABLE, **more}.items() for edge in EDGES}
     for kind, more in OF_ONE_STORE.items()
 }
 
-UNUSED = {f"commit.{name}.{edge}" for name in ("put_mark", "remove_mark") for edge in EDGES}
-"""Marks are put and removed within larger commits; nothing but a test does it alone."""
+UNUSED = {
+    f"commit.{name}.{edge}": "marks are put and removed within larger commits; nothing but a test does it alone"
+    for name in ("put_mark", "remove_mark")
+    for edge in EDGES
+}
+
+ELSEWHERE: dict[str, dict[str, str]] = {
+    "sqlite": {},
+    "postgres": {
+        f"commit.forget_history.{edge}": "a database drops whole days instead (storage/postgres/history.py)"
+        for edge in EDGES
+    },
+}
+"""What code that both stores share does on the other alone."""

@@ -26,12 +26,20 @@ FolderOption = Annotated[
 ]
 JsonOption = Annotated[bool, typer.Option("--json", help="For machines.")]
 LimitOption = Annotated[int, typer.Option("--limit", min=1, help="How many at most.")]
+UnsafeOption = Annotated[
+    bool, typer.Option("--unsafe", help="Start although what was accepted may be lost in a crash (NOROSHI_UNSAFE).")
+]
 YesOption = Annotated[bool, typer.Option("--yes", "-y", help="Do not ask.")]
 
 
 def gathered_settings(
-    *, host: str | None = None, port: int | None = None, data: Path | None = None, store: str | None = None
+    *,
+    host: str | None = None,
+    port: int | None = None,
+    data: Path | None = None,
+    store: str | None = None,
+    is_unsafe: bool = False,
 ) -> Settings:
     """What the options say, else the environment, else noroshi.toml."""
-    options = {"host": host, "port": port, "data": data, "store": store}
+    options = {"host": host, "port": port, "data": data, "store": store, "unsafe": "on" if is_unsafe else None}
     return read_settings(os.environ, {key: str(value) for key, value in options.items() if value is not None})

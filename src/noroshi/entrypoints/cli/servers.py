@@ -5,7 +5,7 @@ from typing import Annotated
 import typer
 
 from noroshi.bootstrap import Back
-from noroshi.entrypoints.cli.options import DataOption, gathered_settings
+from noroshi.entrypoints.cli.options import DataOption, UnsafeOption, gathered_settings
 from noroshi.entrypoints.cli.serving import serve as serve_until_stopped
 from noroshi.entrypoints.cli.starting import one_line_errors, with_back
 from noroshi.entrypoints.cli.working import read_role
@@ -28,10 +28,11 @@ def serve(
         int, typer.Option(min=1, max=256, help="Processes that serve side by side on the port (PostgreSQL only).")
     ] = 1,
     metrics_port: MetricsPort = None,
+    unsafe: UnsafeOption = False,
 ) -> None:
     """Serve the API and send what it accepts, until stopped."""
     with one_line_errors():
-        settings = gathered_settings(host=host, port=port, data=data)
+        settings = gathered_settings(host=host, port=port, data=data, is_unsafe=unsafe)
         raise typer.Exit(serve_until_stopped(settings, is_dev=dev, processes=workers, metrics_port=metrics_port))
 
 
@@ -40,11 +41,13 @@ def worker(
     priorities: Annotated[str | None, typer.Option(help="Only these: critical,high (left out: all).")] = None,
     data: DataOption = None,
     metrics_port: MetricsPort = None,
+    unsafe: UnsafeOption = False,
 ) -> None:
     """Only send what servers have accepted, until stopped (PostgreSQL only)."""
     with one_line_errors():
         role = read_role(channels, priorities)
-        raise typer.Exit(work_until_stopped(gathered_settings(data=data), role, metrics_port))
+        settings = gathered_settings(data=data, is_unsafe=unsafe)
+        raise typer.Exit(work_until_stopped(settings, role, metrics_port))
 
 
 def migrate(data: DataOption = None) -> None:

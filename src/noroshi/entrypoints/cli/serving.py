@@ -70,7 +70,7 @@ def serve(settings: Settings, *, is_dev: bool, processes: int = 1, metrics_port:
     """With several processes, each returns here with its own code: the children, and at last their parent."""
     if is_dev and settings.host not in _LOOPBACK and not settings.unsafe:
         raise SettingsError(
-            f"--dev on {settings.host} shows an API key to others: set NOROSHI_UNSAFE=on if that is meant"
+            f"--dev on {settings.host} shows an API key to others: add --unsafe (NOROSHI_UNSAFE=on) if that is meant"
         )
     if processes > 1 and not settings.is_on_postgres:
         raise SettingsError(needs_postgres("--workers above 1"))

@@ -272,6 +272,8 @@ class Intake:
             self._size_slice(turn, ended - max(began, self._last_end))
             self._last_end = ended
             self._answer(calls, turn)
+        if calls:
+            self._meter.observe("accept_group_size", len(calls))
         self._count([batch for batch, earlier in zip(new, turn.earlier, strict=True) if earlier is None], turn)
         return self._go_on(turn)
 

@@ -110,12 +110,12 @@ class Sweeper:
             pass
 
     async def _measure(self) -> None:
-        waiting = await self._queue.waiting()
+        oldest = await self._queue.oldest()
         now = self._clock.now()
-        for lane in self._measured | waiting.keys():
-            age = max(now - waiting.get(lane, now), 0) / _SECOND
+        for lane in self._measured | oldest.keys():
+            age = max(now - oldest.get(lane, now), 0) / _SECOND
             self._meter.gauge("notification_oldest_unfinished_seconds", age, lane=lane.name)
-        self._measured.update(waiting)
+        self._measured.update(oldest)
         self._settler.rates.measure()
         self._meter.gauge("notification_queue_depth", await self._queue.unfinished())
 

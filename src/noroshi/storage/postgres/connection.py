@@ -122,7 +122,7 @@ async def check_server(connection: Connection, *, is_unsafe: bool) -> None:
         if await connection.fetchval(f"SHOW {setting}") == "off" and not is_unsafe:
             raise UnsafeStoreError(
                 f"the server runs with {setting}=off and may forget what was accepted: set it to on, "
-                "or start with --unsafe if the data may be lost"
+                "or start with --unsafe (NOROSHI_UNSAFE=on) if the data may be lost"
             )
 
 

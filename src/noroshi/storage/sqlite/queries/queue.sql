@@ -123,6 +123,12 @@ WITH RECURSIVE lanes (lane) AS (
 SELECT lane, (SELECT min(due_at) FROM deliveries d WHERE d.lane = lanes.lane AND d.state = 0) AS due
 FROM lanes WHERE lane IS NOT NULL AND due IS NOT NULL;
 
+-- name: leased_lanes
+-- Every lane with claimed deliveries, and since when the oldest of them has been due: since it was wanted or, after an
+-- earlier try, since it was claimed. A fence is a number in the order of time.
+SELECT lane, min(CASE tries WHEN 0 THEN wanted_at ELSE fence END)
+FROM deliveries INDEXED BY deliveries_leased WHERE state = 1 GROUP BY lane;
+
 -- name: aside_deliveries
 -- A page of deliveries set aside whose category is no longer paused.
 SELECT tenant, notification_id, endpoint_id FROM deliveries
