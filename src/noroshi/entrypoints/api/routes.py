@@ -15,6 +15,7 @@ from noroshi.entrypoints.api import (
     batches,
     caught,
     dead_letters,
+    errors_page,
     health,
     inbox,
     notifications,
@@ -31,6 +32,7 @@ from noroshi.entrypoints.api import (
     workload,
 )
 from noroshi.entrypoints.api import pauses as pause
+from noroshi.entrypoints.api.answers import ERRORS_PATH
 from noroshi.entrypoints.api.calls import Call, NoQuery, RawBody, Row
 from noroshi.entrypoints.api.desk import Desk
 from noroshi.entrypoints.api.openapi import describe
@@ -222,8 +224,10 @@ ROUTES: tuple[Row, ...] = (
          media=assets.PAGE, headers=assets.GUARDED, problems=("not_found",)),
     _row("GET", "/inbox-demo.js", assets.show_inbox_demo_script, "What that page does.", None, bytes,
          media=assets.SCRIPT, problems=("not_found",)),
+    _row("GET", ERRORS_PATH, errors_page.show_errors, "What every error means, and what to do about it.", None, bytes,
+         media=assets.PAGE, headers=errors_page.HEADERS),
     _row("GET", "/openapi.json", show_openapi, "This document.", None, dict[str, Any]),
 )  # fmt: skip
 
-HEALTH_ROUTES = tuple(row for row in ROUTES if row.path in {"/healthz", "/readyz", "/metrics"})
+HEALTH_ROUTES = tuple(row for row in ROUTES if row.path in {"/healthz", "/readyz", "/metrics", ERRORS_PATH})
 """All that a process without an API answers."""
