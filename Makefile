@@ -5,6 +5,9 @@ BIN := $(VENV)/bin
 PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check --require-hashes --only-binary :all:
 PYTEST := $(BIN)/python -m pytest
 
+# Compiled modules are kept, whatever the surroundings say: the tests start hundreds of processes, and each would compile all anew.
+unexport PYTHONDONTWRITEBYTECODE
+
 QUICK := tests/architecture tests/unit tests/conformance
 
 .PHONY: help setup run check test test-full services services-stop bench bench-full simulate-mutants docs docs-site pictures lock clean
@@ -46,11 +49,12 @@ simulate-mutants: $(VENV)/test.stamp ## plants known bugs one at a time; the sim
 
 docs: $(VENV)/test.stamp ## writes the tables in docs/ anew
 	$(BIN)/python -m tests.architecture.tables
+	$(BIN)/python -m bench.published
 
 docs-site: $(VENV)/test.stamp ## builds the docs as a site in build/site
 	@$(BIN)/python -m tests.architecture.site
 
-pictures: $(VENV)/test.stamp ## takes the pictures of the console in docs/pictures anew
+pictures: $(VENV)/test.stamp ## takes the pictures of the console and the shop in docs/pictures anew
 	$(BIN)/python -m tests.browser.pictures
 
 lock: $(VENV)/test.stamp ## pins the newest versions that requirements/*.in allow

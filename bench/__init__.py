@@ -8,5 +8,6 @@ measurement the store and the provider's own list are counted: what was accepted
 once, or the figure is not reported. A limit that moved by more than 35 % while it was measured refuses the figure.
 
 `population.py` builds the people and the day of history that every figure uses; `server.py` runs the product;
-`generator.py` is the load, in a process of its own; `noop.py` is the provider; one `b..._....py` a scenario.
+`generator.py` is the load, in a process of its own; `noop.py` is the provider; one `b..._....py` a scenario, those on
+PostgreSQL in `postgres/`. `--publish` keeps the rows in `published.json`; page and chart of the docs are drawn from it.
 """

@@ -22,7 +22,7 @@ from bench.run import Run
 from bench.server import RAISED, BenchError, Noroshi, free_port, spawn
 
 GOAL = Goal(bar=0.2, aim=0.4)
-MEMORY = Goal(bar=20, aim=15, is_least=False)
+MEMORY = Goal(bar=20, aim=15, sign="<")
 
 _ROUNDS = 12
 _WARM = 2
@@ -47,16 +47,21 @@ class Onlookers:
         self._process = spawn(["bench.stream_client", str(port), key], {}, **pipes)
         self.count = len(paths)
         _say(self._process.stdin, msgspec.json.encode(paths))
-        if _hear(self._process) != b"ready":
-            raise BenchError("the onlookers could not open their streams")
+        try:
+            self._hear()
+        except BenchError:
+            self.leave()
+            raise
 
     def await_round(self) -> Seen:
         _say(self._process.stdin, b"")
-        return msgspec.json.decode(_hear(self._process), type=Seen)
+        return msgspec.json.decode(self._hear(), type=Seen)
+
+    def _hear(self) -> bytes:
+        return _hear(self._process.stdout, "the process of the onlookers")
 
     def leave(self) -> None:
-        self._process.kill()
-        self._process.wait()
+        _kill(self._process)
 
 
 def run(bench: Run) -> list[Row]:
@@ -66,7 +71,7 @@ def run(bench: Run) -> list[Row]:
         kilobytes: list[float] = []
         for _ in range(bench.pairs):
             ours, size, per_stream = _ours(bench, streams)
-            pairs.append(Pair(ours, _bare(streams, size)))
+            pairs.append(Pair(ours, bare_fan_out(streams, size)))
             kilobytes.append(per_stream)
         population = f"P1, {streams:,} streams of as many people, an entry each a round"
         rows.append(
@@ -89,8 +94,8 @@ def _ours(bench: Run, streams: int) -> tuple[Measured, int, float]:
         finally:
             onlookers.leave()
         wanted = streams * len(rounds)
-        same("entries kept", one_number(server.reader(), "SELECT count(*) FROM inbox"), wanted)
-        same("notifications delivered", one_number(server.reader(), _DELIVERED), wanted)
+        same("entries kept", one_number(server.reader(), "SELECT count(*) FROM inbox"), wanted=wanted)
+        same("notifications delivered", one_number(server.reader(), _DELIVERED), wanted=wanted)
     return _measured(streams, rounds[_WARM:], memory=memory), rounds[-1][1].size, per_stream
 
 
@@ -106,29 +111,33 @@ def _tell(
     if status != 202:
         raise BenchError(f"the round was answered with {status}: {text!r}")
     seen = onlookers.await_round()
-    same("entries on every stream", *seen.counts, number + 1)
-    return float(output.readline()), seen
+    same("entries on every stream", *seen.counts, wanted=number + 1)
+    return float(_hear(output, "the server")), seen
 
 
-def _bare(streams: int, size: int) -> Measured:
+def bare_fan_out(streams: int, size: int) -> Measured:
+    """The limit: a buffer of so many bytes, written to so many streams."""
     port = free_port()
     pipes = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE}
     server = spawn(["bench.bare_streams", str(port), str(size)], {}, **pipes)
-    time.sleep(1)
-    onlookers = Onlookers(port, "", ["/"] * streams)
-    rounds: list[tuple[float, Seen]] = []
     try:
-        for number in range(_WARM + _ROUNDS):
-            _say(server.stdin, b"")
-            seen = onlookers.await_round()
-            same("buffers on every stream", *seen.counts, number + 1)
-            rounds.append((float(_hear(server)), seen))
-            time.sleep(0.05)
+        _hear(server.stdout, "the bare server")
+        onlookers = Onlookers(port, "", ["/"] * streams)
+        try:
+            rounds = [_write(server, onlookers, number) for number in range(_WARM + _ROUNDS)]
+        finally:
+            onlookers.leave()
     finally:
-        onlookers.leave()
-        server.kill()
-        server.wait()
+        _kill(server)
     return _measured(streams, rounds[_WARM:])
+
+
+def _write(server: "subprocess.Popen[bytes]", onlookers: Onlookers, number: int) -> tuple[float, Seen]:
+    time.sleep(0.05)
+    _say(server.stdin, b"")
+    seen = onlookers.await_round()
+    same("buffers on every stream", *seen.counts, wanted=number + 1)
+    return float(_hear(server.stdout, "the bare server")), seen
 
 
 def _measured(streams: int, rounds: list[tuple[float, Seen]], **more: Any) -> Measured:
@@ -173,10 +182,16 @@ def _memory_row(streams: int, kilobytes: list[float]) -> Row:
         what=f"B8 memory of a stream, {streams:,} idle",
         population="RSS of the server, after ÷ before",
         figure=f"{each:.1f} kB",
-        bar=f"< {MEMORY.bar:g} kB",
-        aim=f"{MEMORY.aim:g} kB",
+        bar=MEMORY.bar_text(" kB"),
+        aim=MEMORY.aim_text(" kB"),
         verdict=MEMORY.verdict(each),
     )
+
+
+def _kill(process: "subprocess.Popen[bytes]") -> None:
+    """With its pipes."""
+    with process:
+        process.kill()
 
 
 def _say(pipe: IO[bytes] | None, line: bytes) -> None:
@@ -185,6 +200,9 @@ def _say(pipe: IO[bytes] | None, line: bytes) -> None:
     pipe.flush()
 
 
-def _hear(process: "subprocess.Popen[bytes]") -> bytes:
-    assert process.stdout is not None
-    return process.stdout.readline().strip()
+def _hear(pipe: IO[bytes] | None, whose: str) -> bytes:
+    assert pipe is not None
+    line = pipe.readline().strip()
+    if not line:
+        raise BenchError(f"{whose} ended without a word: see above")
+    return line

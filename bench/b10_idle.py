@@ -18,8 +18,8 @@ from bench.run import Run
 from bench.server import BenchError, Noroshi, noroshi_on
 
 MESSAGES = 300
-P50 = Goal(bar=10, aim=3, is_least=False)
-P99 = Goal(bar=50, aim=10, is_least=False)
+P50 = Goal(bar=10, aim=3, sign="<")
+P99 = Goal(bar=50, aim=10, sign="<")
 
 _LOOK_EVERY = 0.0001
 _REST = 0.02

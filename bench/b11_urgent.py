@@ -11,7 +11,7 @@ from bench.run import Run
 from bench.server import BenchError, Noroshi, noroshi_on
 
 MESSAGES = 200
-GOAL = Goal(bar=250, aim=50, is_least=False)
+GOAL = Goal(bar=250, aim=50, sign="<")
 
 _EVERY = 0.03
 

@@ -2,8 +2,9 @@
 
 from importlib import import_module
 from importlib.util import find_spec
+from typing import Any
 
-from bench.figures import Goal, Row
+from bench.figures import Goal, Row, judge
 from bench.run import Run
 
 GOAL = Goal(bar=4, aim=8)
@@ -12,18 +13,12 @@ GOAL = Goal(bar=4, aim=8)
 def run(_bench: Run) -> list[Row]:
     if find_spec("bench.b14_render") is None:
         return [Row(what="B14 render", population="", figure="", verdict="not built here")]
-    rows = []
-    for found in import_module("bench.b14_render").run():
-        ratio = found["ratio"]
-        rows.append(
-            Row(
-                what=found["name"],
-                population="no store",
-                figure=found["detail"].partition("; bar")[0],
-                ratio="" if ratio is None else f"{ratio:.1f}",
-                bar="" if ratio is None else f"≥ {GOAL.bar:g}",
-                aim="" if ratio is None else f"{GOAL.aim:g}",
-                verdict="not judged" if ratio is None else GOAL.verdict(ratio),
-            )
-        )
-    return rows
+    return [_row(found) for found in import_module("bench.b14_render").run()]
+
+
+def _row(found: dict[str, Any]) -> Row:
+    row = Row(what=found["name"], population="no store", figure=found["detail"].partition("; bar")[0])
+    if found["ratio"] is not None:
+        row.ratio = f"{found['ratio']:.1f}"
+        judge(row, found["ratio"], GOAL)
+    return row

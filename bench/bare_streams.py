@@ -2,12 +2,13 @@
 
     python -m bench.bare_streams PORT BYTES
 
-Each line on stdin is a round; prints when each began.
+Says `ready` when it listens. Each line on stdin is a round; prints when each began.
 """
 
 import asyncio
 import sys
 import time
+from typing import cast
 
 import uvloop
 
@@ -22,8 +23,7 @@ class Bare(asyncio.Protocol):
         self._transport: asyncio.Transport
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
-        assert isinstance(transport, asyncio.Transport)
-        self._transport = transport
+        self._transport = cast("asyncio.Transport", transport)  # uvloop's are no subclass
 
     def data_received(self, data: bytes) -> None:  # noqa: ARG002
         self._transport.write(_HEAD)
@@ -37,6 +37,7 @@ async def serve(port: int, size: int) -> None:
     await loop.create_server(lambda: Bare(transports), "127.0.0.1", port, backlog=4096)
     lines = asyncio.StreamReader()
     await loop.connect_read_pipe(lambda: asyncio.StreamReaderProtocol(lines), sys.stdin)
+    print("ready", flush=True)
     while await lines.readline():
         began = time.monotonic()
         for transport in transports:

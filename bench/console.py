@@ -15,7 +15,7 @@ from bench.run import Run
 from bench.server import BenchError, Noroshi, noroshi_on
 from noroshi.domain.ids import notification_id, show
 
-GOAL = Goal(bar=50, aim=20, is_least=False)
+GOAL = Goal(bar=50, aim=20, sign="<")
 
 _CAUGHT = 200
 _WARM_UP = 5
@@ -40,8 +40,8 @@ def run(bench: Run) -> list[Row]:
             figure=f"{slowest} {p95s[slowest]:.1f} ms ({others})",
             limit=f"{median(probes):.2f} ms",
             spread=f"±{(max(worst) - min(worst)) / 2 / median(worst):.0%}",
-            bar=f"< {GOAL.bar:g} ms",
-            aim=f"{GOAL.aim:g} ms",
+            bar=GOAL.bar_text(" ms"),
+            aim=GOAL.aim_text(" ms"),
             verdict=refusal(probes) or GOAL.verdict(p95s[slowest]),
         )
     ]

@@ -28,19 +28,19 @@ def check_counts(server: Noroshi, *, is_drained: bool, more_recipients: int = 0,
     batches = sum(report.requests for report in server.reports) + more_recipients
     decided = _decided(reader, population)
     accepted = decided[True]
-    same("batches kept", _new_batches(reader, population), batches)
-    same("notifications stored", decided.total(), asked)
+    same("batches kept", _new_batches(reader, population), wanted=batches)
+    same("notifications stored", decided.total(), wanted=asked)
     answered = sum(report.accepted for report in server.reports)
     if not answered <= accepted:
         raise WrongCountError(f"{answered} were answered as accepted, {accepted} are stored so")
     waiting, sent = _deliveries(reader), _sent(reader, population)
-    same("accepted, sent or waiting", sent + waiting, accepted)
+    same("accepted, sent or waiting", sent + waiting, wanted=accepted)
     if is_drained:
-        same("deliveries left", waiting, 0)
+        same("deliveries left", waiting, wanted=0)
     if account == "noop":
         _check_tally(population, sent)
     question = "SELECT count(*) FROM message_ids WHERE tenant = 1 AND account = ? AND notification_id > ?"
-    same("message ids kept", one_number(reader, question, account, _end_of_history(population)), sent)
+    same("message ids kept", one_number(reader, question, account, _end_of_history(population)), wanted=sent)
 
 
 def _decided(reader: apsw.Connection, population: Population) -> Counter[bool]:
@@ -62,7 +62,7 @@ def _new_batches(reader: apsw.Connection, population: Population) -> int:
     """Of those that were due by the last decision."""
     now = one_number(reader, "SELECT max(at) FROM notifications WHERE tenant = 1")
     question = "SELECT count(*) FROM batches WHERE tenant = 1 AND batch_id > ? AND due_at <= ? AND state = ?"
-    same("batches undecided", one_number(reader, question, population.last_batch, now, 0), 0)
+    same("batches undecided", one_number(reader, question, population.last_batch, now, 0), wanted=0)
     return one_number(reader, question, population.last_batch, now, 1)
 
 
@@ -79,8 +79,8 @@ def _sent(reader: apsw.Connection, population: Population) -> int:
 def _check_tally(population: Population, sent: int) -> None:
     """What the provider says it took, against what the store says was sent."""
     taken = [this for this, _ in read_tally(tally_of(population))]
-    same("messages the provider took", len(taken), sent)
-    same("messages it took once", len(set(taken)), sent)
+    same("messages the provider took", len(taken), wanted=sent)
+    same("messages it took once", len(set(taken)), wanted=sent)
 
 
 def _end_of_history(population: Population) -> bytes:
@@ -92,6 +92,7 @@ def batch_bytes(shown: str) -> bytes:
     return UUID(shown).bytes[:13]
 
 
-def same(what: str, found: int, wanted: int) -> None:
-    if found != wanted:
-        raise WrongCountError(f"{what}: {found}, not {wanted}")
+def same(what: str, *found: int, wanted: int) -> None:
+    """Each that was found is what was wanted."""
+    if set(found) != {wanted}:
+        raise WrongCountError(f"{what}: {', '.join(map(str, found))}, not {wanted}")

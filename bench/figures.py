@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 from statistics import median
-from typing import NamedTuple
+from typing import Literal, NamedTuple
 
 from msgspec import Struct, field
 
@@ -45,22 +45,40 @@ def measured(
 
 
 class Goal(NamedTuple):
-    """What must be reached and what is aimed for: at least (a ratio) or less than (a time, a size)."""
+    """What must be reached and what is aimed for. Without a bar it is an aim alone: to miss it fails nothing."""
 
-    bar: float
+    bar: float | None
     aim: float
-    is_least: bool = True
+    sign: Literal["≥", "≤", "<"] = "≥"
 
     def verdict(self, value: float) -> str:
         if self._is_met(value, self.aim):
             return "aim met"
+        if self.bar is None:
+            return "aim not met"
         return "bar met" if self._is_met(value, self.bar) else "MISSED"
 
+    def bar_text(self, unit: str = "") -> str:
+        return "" if self.bar is None else f"{self.sign} {self.bar:g}{unit}"
+
+    def aim_text(self, unit: str = "") -> str:
+        return f"{self.aim:g}{unit}"
+
     def _is_met(self, value: float, goal: float) -> bool:
-        return value >= goal if self.is_least else value < goal
+        if self.sign == "≥":
+            return value >= goal
+        return value <= goal if self.sign == "≤" else value < goal
 
 
-class Row(Struct, kw_only=True):
+class Judged(Struct, frozen=True):
+    """The ratio that a verdict was given on, as numbers: what the chart draws."""
+
+    value: float
+    bar: float | None
+    aim: float
+
+
+class Row(Struct, kw_only=True, omit_defaults=True):
     """A line of the table, as text."""
 
     what: str
@@ -76,6 +94,12 @@ class Row(Struct, kw_only=True):
     p99: str = ""
     cpu: str = ""
     peak: str = ""
+    judged: Judged | None = None
+
+    def miss(self, why: str) -> None:
+        """Another bar of this row was missed. What was refused stays refused: nothing is concluded from it."""
+        if not self.verdict.startswith(("REFUSED", "MISSED")):
+            self.verdict = f"MISSED ({why})"
 
 
 class Pair(NamedTuple):
@@ -118,17 +142,22 @@ def ratio_row(
         f"{median(sum(pair.limit.cpu.values()) for pair in pairs):,.0f} µs CPU each",
         ratio=f"{middle:.2f}",
         spread=_spread(ratios),
-        **_sides([pair.ours for pair in pairs]),
     )
+    _tell_sides(row, [pair.ours for pair in pairs])
     if goal is not None:
-        row.bar, row.aim = f"≥ {goal.bar:g}", f"{goal.aim:g}"
-        row.verdict = goal.verdict(middle)
+        judge(row, middle, goal)
         if worst_p99_ms is not None:
             row.bar += f", p99 < {worst_p99_ms:g} ms"
             if median(pair.ours.p99_ms or 0.0 for pair in pairs) >= worst_p99_ms:
-                row.verdict = "MISSED" if row.verdict == "MISSED" else "MISSED (p99)"
+                row.miss("p99")
     row.verdict = refusal([pair.limit.rate for pair in pairs]) or row.verdict
     return row
+
+
+def judge(row: Row, ratio: float, goal: Goal) -> None:
+    """Writes what a ratio must be, and whether it is, into its row."""
+    row.bar, row.aim, row.verdict = goal.bar_text(), goal.aim_text(), goal.verdict(ratio)
+    row.judged = Judged(ratio, goal.bar, goal.aim)
 
 
 def latency_row(
@@ -152,13 +181,14 @@ def latency_row(
         limit=f"{probe:.2f} ms",
         ratio=f"{median(p50s) / probe:.1f} (p50)",
         spread=_spread(p99s),
-        bar=f"< {goal.bar:g} ms",
-        aim=f"{goal.aim:g} ms",
+        bar=goal.bar_text(" ms"),
+        aim=goal.aim_text(" ms"),
         verdict=goal.verdict(middle),
-        **_sides(runs),
     )
+    _tell_sides(row, runs)
     if p50 is not None:
-        row.bar, row.aim = f"< {p50.bar:g} / {goal.bar:g} ms", f"{p50.aim:g} / {goal.aim:g} ms"
+        row.bar = f"{p50.bar_text()} / {goal.bar:g} ms"
+        row.aim = f"{p50.aim_text()} / {goal.aim_text(' ms')}"
         ranks = ("MISSED", "bar met", "aim met")
         row.verdict = min(row.verdict, p50.verdict(median(p50s)), key=ranks.index)
     row.verdict = refusal(probes) or row.verdict
@@ -169,14 +199,12 @@ def _spread(values: Sequence[float]) -> str:
     return f"±{(max(values) - min(values)) / 2 / median(values):.0%}" if len(values) > 1 else ""
 
 
-def _sides(runs: Sequence[Measured]) -> dict[str, str]:
+def _tell_sides(row: Row, runs: Sequence[Measured]) -> None:
     """The columns that tell of one side: latencies, CPU a unit and the highest memory."""
-    columns: dict[str, str] = {}
     if all(run.p99_ms is not None for run in runs):
-        columns["p50"] = f"{median(run.p50_ms or 0.0 for run in runs):.1f}"
-        columns["p99"] = f"{median(run.p99_ms or 0.0 for run in runs):.1f}"
+        row.p50 = f"{median(run.p50_ms or 0.0 for run in runs):.1f}"
+        row.p99 = f"{median(run.p99_ms or 0.0 for run in runs):.1f}"
     names = [name for name in ("server", "child", "generator", "database") if any(name in run.cpu for run in runs)]
-    columns["cpu"] = " / ".join(f"{median(run.cpu.get(name, 0.0) for run in runs):,.0f}" for name in names)
+    row.cpu = " / ".join(f"{median(run.cpu.get(name, 0.0) for run in runs):,.0f}" for name in names)
     peaks = [run.peak_mb for run in runs if run.peak_mb is not None]
-    columns["peak"] = f"{max(peaks):.0f}" if peaks else ""
-    return columns
+    row.peak = f"{max(peaks):.0f}" if peaks else ""

@@ -25,7 +25,8 @@ _ORDER_DIGITS = 9
 
 class Plan(Struct, frozen=True, kw_only=True):
     """Either for `seconds` or until `requests` are answered. `mark` makes data and keys unlike those of any other
-    plan. `pause` is waited before each request; `only` names the people's numbers instead of all of them."""
+    plan. `pause` is waited before each request; `per_second` is the rate that all clients together do not exceed;
+    `only` names the people's numbers instead of all of them."""
 
     port: int
     key: str
@@ -36,6 +37,7 @@ class Plan(Struct, frozen=True, kw_only=True):
     recipients: int = 1
     priority: str = "normal"
     pause: float = 0.0
+    per_second: float | None = None
     has_keys: bool = False
     is_traced: bool = False
     only: list[int] | None = None
@@ -100,7 +102,7 @@ def requests_of(plan: Plan) -> Callable[[int], bytes]:
     return lambda number: parts[number % len(parts)] + tail % ((number,) * times)
 
 
-class _Load:
+class Load:
     """What the connections share: the next request, and everything that came back."""
 
     def __init__(self, plan: Plan) -> None:
@@ -121,13 +123,19 @@ class _Load:
             return self.sent < self.plan.requests
         return time.monotonic() - self.began < (self.plan.seconds or 0.0)
 
+    def rest(self, now: float) -> float:
+        """How long the next request has to wait. One that is late is sent at once, and the rate is caught up with."""
+        if self.plan.per_second is None:
+            return self.plan.pause
+        return max(self.began + self.sent / self.plan.per_second - now, 0.0)
+
 
 def _nowhere(_request: bytes) -> None:
     raise ConnectionError("not connected yet")
 
 
 class _Client(asyncio.Protocol):
-    def __init__(self, load: _Load) -> None:
+    def __init__(self, load: Load) -> None:
         self._load = load
         self._pending = b""
         self._sent_at = 0.0
@@ -172,15 +180,15 @@ class _Client(asyncio.Protocol):
             load.open -= 1
             if not load.open and not load.done.done():
                 load.done.set_result(None)
-        elif load.plan.pause:
-            asyncio.get_running_loop().call_later(load.plan.pause, self.send)
+        elif rest := load.rest(load.ended):
+            asyncio.get_running_loop().call_later(rest, self.send)
         else:
             self.send()
 
 
-async def _drive(plan: Plan) -> _Load:
+async def _drive(plan: Plan) -> Load:
     loop = asyncio.get_running_loop()
-    load = _Load(plan)
+    load = Load(plan)
     opened = [await loop.create_connection(lambda: _Client(load), "127.0.0.1", plan.port) for _ in range(plan.clients)]
     load.open = plan.clients
     load.began, used = time.monotonic(), time.process_time()
@@ -191,7 +199,7 @@ async def _drive(plan: Plan) -> _Load:
     return load
 
 
-def _report(load: _Load) -> Report:
+def _report(load: Load) -> Report:
     decode = msgspec.json.Decoder(_Answer).decode
     report = Report(
         requests=len(load.latencies),

@@ -7,7 +7,7 @@ from bench.figures import Goal, Row
 from bench.run import Run
 from bench.server import noroshi_on
 
-GOAL = Goal(bar=150, aim=90, is_least=False)
+GOAL = Goal(bar=150, aim=90, sign="<")
 
 _SETTLES = 4.0
 
@@ -24,8 +24,8 @@ def run(bench: Run) -> list[Row]:
             what="memory, all processes, idle (PSS)",
             population="P1, no-op provider",
             figure=f"{own:.0f} MB (RSS {median(memory.resident for memory in found):.0f})",
-            bar=f"< {GOAL.bar:g} MB",
-            aim=f"{GOAL.aim:g} MB",
+            bar=GOAL.bar_text(" MB"),
+            aim=GOAL.aim_text(" MB"),
             verdict=GOAL.verdict(own),
             peak=f"{max(memory.peak for memory in found):.0f}",
         )

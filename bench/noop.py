@@ -78,3 +78,29 @@ def read_tally(path: Path) -> list[tuple[bytes, float]]:
             taken.append((content[place : place + _ID_BYTES], nanoseconds / 1e9))
             place += _ID_BYTES
     return taken
+
+
+class TallyCount:
+    """How many were taken so far, read on from where the last look ended."""
+
+    def __init__(self, path: Path) -> None:
+        self._path = path
+        self._place = 0
+        self._count = 0
+
+    def count(self) -> int:
+        if not self._path.exists():
+            return 0
+        with self._path.open("rb") as file:
+            file.seek(self._place)
+            content = file.read()
+        place = 0
+        while place + _HEAD.size <= len(content):
+            _, count = _HEAD.unpack_from(content, place)
+            end = place + _HEAD.size + count * _ID_BYTES
+            if end > len(content):  # is just being written
+                break
+            place = end
+            self._count += count
+        self._place += place
+        return self._count

@@ -10,11 +10,12 @@ from bench.probe import durable_call_ms
 
 
 class Run:
-    """Given to every scenario. P1 is built when it is first asked for."""
+    """Given to every scenario. P1 is built when it is first asked for. `cluster` is where the last PostgreSQL was."""
 
     def __init__(self, folder: Path, *, is_full: bool) -> None:
         self.folder = folder
         self.is_full = is_full
+        self.cluster = folder
         self.pairs = 5 if is_full else 2
         self._population: Population | None = None
         self._copies = count(1)

@@ -23,6 +23,9 @@ from tests.services.fixtures import (  # noqa: F401
 )
 from tests.services.runs import joined_run
 
+collect_ignore = ["stand_ins/courier"]
+"""What a channel's author writes; it is run where the channel was added (tests/stories/test_adding_a_channel.py)."""
+
 MISSING_SERVICE = "service missing: "
 """How a test says that it needs a server this machine lacks: `pytest.skip("service missing: postgres")`."""
 

@@ -43,7 +43,9 @@ ONE_STORE_ONLY = {
 
 IN_THE_FULL_RUN_ONLY = {
     "tests/faults/test_l2_crash_points.py": "a hundred kills, and after each the leases run out: five minutes; in the "
-    "gate random kills hit the same points (F1, F6, L3 on postgres)",
+    "gate random kills hit the same points (F1, F6)",
+    "tests/faults/test_l3_kills.py": "ten kills of the one process that serves; in the gate any of several is killed "
+    "thirty times (F1)",
     "tests/faults/test_poison.py": "five lone claims, each until its lease ends: minutes; what counts claims is in the "
     "conformance suite",
     "tests/faults/test_provider_faults.py": "hours of virtual time, in which every statement waits for a server: "

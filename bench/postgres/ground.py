@@ -8,6 +8,7 @@ from typing import Any
 import msgspec
 import psycopg
 from psycopg import sql
+from tests.services.installation import find_postgres
 from tests.services.postgres import PostgresServer, running_postgres
 
 from bench.postgres.population import PgPopulations
@@ -55,8 +56,14 @@ class Ground:
         return queued
 
 
+def version() -> str:
+    """Of the server's program."""
+    return find_postgres().run("postgres", "--version").split()[2]
+
+
 @contextmanager
-def ground_of(run: Run) -> Iterator[Ground]:
-    """One server a scenario: its pages are its own."""
-    with running_postgres(**SETTINGS) as server:  # type: ignore[arg-type]  # names of settings
+def ground_of(run: Run, **settings: str) -> Iterator[Ground]:
+    """One server a scenario: its pages are its own. `settings` are instead of those above."""
+    with running_postgres(**{**SETTINGS, **settings}) as server:  # type: ignore[arg-type]  # names of settings
+        run.cluster = server.cluster
         yield Ground(server, run)

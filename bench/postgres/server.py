@@ -58,9 +58,9 @@ class Crew:
         used = [cpu_of(worker.pid) for worker in self._workers]
         return Usage(sum(one.server for one in used), sum(one.child for one in used))
 
-    def wait_until_listening(self) -> None:
-        """A worker listens once it has read the pauses and stands at its lanes."""
-        self._wait(_LISTENING, len(self._workers))
+    def wait_until_listening(self, *, beside: int = 0) -> None:
+        """A worker listens once it has read the pauses and stands at its lanes; so do those `beside` it."""
+        self._wait(_LISTENING, len(self._workers) + beside)
 
     def wait_until_quiet(self) -> None:
         self._wait(_IS_BUSY, 0)

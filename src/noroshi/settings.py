@@ -43,6 +43,7 @@ class Settings(Struct, frozen=True):
     categories: tuple[Category, ...]
     workers: dict[str, int]
     lease_margin: timedelta
+    receive_within: timedelta
     max_waiting_calls: int
     max_unfinished: int
     log_level: str
@@ -246,7 +247,7 @@ SETTINGS: tuple[Setting, ...] = (
         _text,
         None,
         "The API key that the command line talks with.",
-        default_text="that of `serve --dev` on DATA",
+        default_text="that of `serve --dev` on DATA, for that server alone",
         is_secret=True,
     ),
     Setting(
@@ -282,6 +283,12 @@ SETTINGS: tuple[Setting, ...] = (
         _seconds,
         "30",
         "Seconds that a lease lasts beyond an attempt's time-out: so long waits what a killed process had claimed.",
+    ),
+    Setting(
+        "receive_within",
+        _seconds,
+        "30",
+        "Seconds from the first byte of a request to its last; then the connection is closed with 408.",
     ),
     Setting("max_waiting_calls", _count, "10000", "Calls that may wait for their commit before a 503."),
     Setting("max_unfinished", _count, "5000000", "Deliveries that may be unfinished before a 503."),

@@ -2,9 +2,11 @@
 
 import re
 from collections.abc import Callable, Iterable
+from datetime import timedelta
 from functools import partial
 from pathlib import Path
 
+from noroshi.domain.channels import CHANNELS, Needs
 from noroshi.domain.problems import PROBLEMS
 from noroshi.domain.states import TERMINAL, TRANSITIONS, Status
 from noroshi.entrypoints.api.routes import ROUTES
@@ -16,6 +18,7 @@ from tests.architecture.tree import ROOT
 
 DOCS = ROOT / "docs"
 _PLACE = re.compile(r"(?<=<!-- made from the code: make docs -->\n).*?(?=\n<!-- end -->)", re.DOTALL)
+_WHICH = re.compile(r"^<!-- channel (\w+) -->$", re.MULTILINE)
 _WHOSE = re.compile(r"^<!-- settings of (\w+) -->$", re.MULTILINE)
 
 
@@ -58,6 +61,37 @@ def pages_of_providers() -> dict[str, str]:
     for page in sorted((DOCS / "channels").glob("*.md")):
         for provider in _WHOSE.findall(page.read_text(encoding="utf-8")):
             found[provider] = str(page.relative_to(DOCS))
+    return found
+
+
+def channel_table(name: str) -> str:
+    kind = CHANNELS[name]
+    retry, limit = kind.retry, kind.limit
+    delays = f"{_seconds(retry.base)}, then {retry.factor} times as long each, {_seconds(retry.longest)} at most"
+    rows = (
+        ("reaches", _REACHED_BY[kind.needs]),
+        ("tried again", f"{retry.retries} times: after {delays}, give or take a half"),
+        ("a person gets at most", f"{limit.per_hour} an hour, {limit.per_day} a day, unless preferences say otherwise"),
+    )
+    return _table(("", ""), rows)
+
+
+_REACHED_BY = {
+    Needs.PHONE: "the person's `phone`",
+    Needs.DEVICE: "each active device",
+}
+
+
+def _seconds(span: timedelta) -> str:
+    return f"{span.total_seconds():.0f} s"
+
+
+def pages_of_channels() -> dict[str, str]:
+    """Each channel that has a page of its own because no provider serves it yet, and the page."""
+    found = {}
+    for page in sorted((DOCS / "channels").glob("*.md")):
+        for channel in _WHICH.findall(page.read_text(encoding="utf-8")):
+            found[channel] = str(page.relative_to(DOCS))
     return found
 
 
@@ -112,6 +146,7 @@ MADE: dict[str, Callable[[], str]] = {
     "routes.md": routes_table,
     "decisions/README.md": decisions_list,
     **{page: partial(provider_table, provider) for provider, page in pages_of_providers().items()},
+    **{page: partial(channel_table, channel) for channel, page in pages_of_channels().items()},
 }
 
 

@@ -5,9 +5,10 @@ import subprocess
 
 import pytest
 
+from noroshi.domain.channels import CHANNELS
 from noroshi.domain.states import TRANSITIONS, Status
 from noroshi.flow.send.registry import PROVIDERS
-from tests.architecture.tables import DOCS, MADE, pages_of_providers, written
+from tests.architecture.tables import DOCS, MADE, pages_of_channels, pages_of_providers, written
 from tests.architecture.tree import ROOT, tracked_files
 
 PLACES_OF_A_MACHINE = re.compile(
@@ -23,6 +24,18 @@ def test_a_table_of_the_docs_is_the_one_in_the_code(page: str) -> None:
 
 def test_every_provider_has_a_page_with_its_settings() -> None:
     assert pages_of_providers().keys() == PROVIDERS.keys()
+
+
+def test_every_channel_has_a_page_of_its_own_or_that_of_a_provider() -> None:
+    served = {place.removeprefix("noroshi.flow.send.").split(".")[0] for place in PROVIDERS.values()}
+    assert served & CHANNELS.keys() | pages_of_channels().keys() == CHANNELS.keys()
+
+
+def test_the_schema_that_the_docs_show_is_the_current_one() -> None:
+    shown = re.findall(r"\bschema +(\d+)", (DOCS / "operations.md").read_text(encoding="utf-8"))
+    migrations = ROOT / "src" / "noroshi" / "storage" / "sqlite" / "migrations"
+    assert len(shown) == 2
+    assert {int(number) for number in shown} == {len(list(migrations.glob("*.sql")))}
 
 
 def test_the_drawing_of_the_states_shows_every_transition_and_no_other() -> None:

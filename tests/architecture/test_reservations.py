@@ -5,6 +5,7 @@ import re
 from collections.abc import Iterator
 
 import pytest
+import yaml
 
 from noroshi.domain.notification_jobs import DisplayState, JobKind
 from noroshi.domain.reservations import ReminderPolicy
@@ -137,6 +138,33 @@ def test_a_failed_job_is_sent_again_only_when_a_person_asks() -> None:
     }
 
 
+def test_the_sender_runs_where_the_specification_has_it_run_and_nowhere_else() -> None:
+    # L9: cron, the one attempt after jobs were made, and a person's command; the play is a shop of its own
+    assert callers_of("send_pending_jobs") == {
+        "entrypoints.api.reservation_jobs:send_pending",
+        "entrypoints.cli.reservations:work",
+        "entrypoints.cli.shop_play:play_day",
+        "entrypoints.shop_pages.admin:send_pending",
+        "reservations.shop:send_pending_jobs",
+    }
+    assert callers_of("send_initially") == {"reservations.shop:_attempt"}
+    assert callers_of("_attempt", "reservations.") == {
+        "reservations.shop:schedule_for_reservation",
+        "reservations.shop:schedule_cancel_completed",
+    }
+
+
+def callers_of(name: str, under: str = "") -> set[str]:
+    """The functions in which this attribute is used, over all modules."""
+    return {
+        f"{module.name}:{function}"
+        for module in modules()
+        if module.name.startswith(under)
+        for used in attributes(module, name)
+        for function in functions_using(module, ast.unparse(used)) or {"outside of functions"}
+    }
+
+
 def test_one_place_says_when_a_pickup_begins_and_ends() -> None:
     # L14: everything else asks for event_start and event_end
     for module in RESERVATIONS:
@@ -181,7 +209,14 @@ def test_cron_comes_every_minute_by_each_of_its_three_ways() -> None:
     assert line.startswith("* * * * * ")
     assert f"ExecStart=python3 {command}" in texts["noroshi-reservations.service"]
     assert "OnCalendar=*-*-* *:*:00" in texts["noroshi-reservations.timer"]
-    assert 'schedule: "* * * * *"' in texts["cronjob.yaml"]
-    assert '"-m", "noroshi.reservations.cron"' in texts["cronjob.yaml"]
-    for text in (texts["crontab"], texts["cronjob.yaml"]):
-        assert re.search(r'NOTIFICATION_CRON_DRY_RUN(=|\s+value: ")false', text)
+    assert "NOTIFICATION_CRON_DRY_RUN=false" in texts["crontab"].splitlines()
+    cronjob = yaml.safe_load(texts["cronjob.yaml"])
+    assert (cronjob["kind"], cronjob["spec"]["schedule"]) == ("CronJob", "* * * * *")
+    pod = cronjob["spec"]["jobTemplate"]["spec"]["template"]["spec"]
+    (container,) = pod["containers"]
+    assert container["command"] == ["python3", "-m", "noroshi.reservations.cron"]
+    values = {one["name"]: one["value"] for one in container["env"]}
+    assert values["NOTIFICATION_CRON_DRY_RUN"] == "false"
+    # a run that kills and repeats a pod by itself would be a second sender beside the next minute's
+    assert (pod["restartPolicy"], cronjob["spec"]["jobTemplate"]["spec"]["backoffLimit"]) == ("Never", 0)
+    assert {mount["name"] for mount in container["volumeMounts"]} == {volume["name"] for volume in pod["volumes"]}

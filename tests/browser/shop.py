@@ -4,17 +4,20 @@ import asyncio
 import socket
 import threading
 from collections.abc import Awaitable, Callable
+from contextlib import closing
 from datetime import timedelta
 from pathlib import Path
 from types import TracebackType
 from typing import Self, TypeVar
 
+import apsw
 import uvicorn
 from msgspec.structs import replace
 
 from noroshi.bootstrap import Machine, Noroshi, join
 from noroshi.domain.ids import DEFAULT_TENANT
 from noroshi.domain.instants import Instant, plus
+from noroshi.domain.notification_jobs import JobKind
 from noroshi.domain.records import KeyScope
 from noroshi.domain.reservations import Customer, FarmId, NewReservation, Payment, ReservationId
 from noroshi.entrypoints.api.app import build_app
@@ -25,7 +28,7 @@ from noroshi.machine.secrets import load_secrets
 from noroshi.settings import read_settings
 from noroshi.storage.sqlite.connection import open_connection
 from noroshi.storage.sqlite.store import open_inline_store
-from tests.reservation_cast import FARM, HANAKO, jst
+from tests.reservation_cast import FARM, HANAKO, LINE_USER_ID, jst
 from tests.stand_ins.line_in_memory import LineInMemory
 from tests.stories.world import StillRenderer
 
@@ -98,8 +101,9 @@ class ServedShop:
             renderer=StillRenderer(),
             secrets=secrets,
         )
+        self._file = settings.store_path
         store = open_inline_store(
-            open_connection(str(settings.store_path), synchronous="OFF"),
+            open_connection(str(self._file), synchronous="OFF"),
             sealer=machine.sealer,
             clock=self.clock,
             meter=NullMeter(),
@@ -147,12 +151,22 @@ class ServedShop:
         assert booking is not None
         return booking.reservation.reservation_id
 
-    def pay(self, number: ReservationId) -> None:
-        payment = Payment(number, 9_500, "jpy", "pi_1")
+    def meet(self, customer_id: str, name: str) -> None:
+        customer = Customer(customer_id, name, LINE_USER_ID)
+        self.run(lambda: self.noroshi.shop.reservations.put_customer(DEFAULT_TENANT, customer))
+
+    def pay(self, number: ReservationId, amount: int = 9_500) -> None:
+        payment = Payment(number, amount, "jpy", "pi_1")
         self.run(lambda: self.noroshi.shop.schedule_for_reservation(DEFAULT_TENANT, payment))
 
     def cancel(self, number: ReservationId) -> None:
         self.run(lambda: self.noroshi.shop.schedule_cancel_completed(DEFAULT_TENANT, number))
+
+    def forget(self, number: ReservationId, kind: JobKind) -> None:
+        """Somebody's hand in the table."""
+        statement = "DELETE FROM notification_jobs WHERE reservation_id = ? AND kind = ?"
+        with closing(apsw.Connection(str(self._file))) as connection:
+            connection.execute(statement, (number, kind.value))
 
     def link(self, number: ReservationId) -> str:
         view = self.run(lambda: self.noroshi.shop.view_booking(DEFAULT_TENANT, number))

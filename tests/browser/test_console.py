@@ -60,13 +60,21 @@ def test_a_message_appears_within_a_second_of_the_post_without_reload(product: P
     page.goto("/console/catcher")
     expect(page.locator(".live.on")).to_be_visible()
     page.evaluate(NOTE_ARRIVALS)
+    waits = waits_of_five(product, page, "L")
+    if max(waits) >= 1.0:  # others use this machine, and it may stand still for a moment: hardly in two rounds
+        waits = waits_of_five(product, page, "M")
+    assert max(waits) < 1.0, waits
+
+
+def waits_of_five(product: Product, page: Page, letter: str) -> list[float]:
+    """Seconds from each of five POSTs until its message was on the page."""
     waits = []
     for number in range(5):
         posted = time.time()
-        comment(product, f"L-{number}")
-        page.wait_for_selector(f"text=L-{number}さん")
+        comment(product, f"{letter}-{number}")
+        page.wait_for_selector(f"text={letter}-{number}さん")
         waits.append(page.evaluate("window.arrivals.at(-1)") / 1000 - posted)
-    assert sorted(waits)[2] < 1.0, waits  # the middle one: others use this machine, too
+    return waits
 
 
 def test_a_batch_appears_and_its_fate_follows(product: Product, page: Page) -> None:

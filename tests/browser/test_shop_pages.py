@@ -12,6 +12,7 @@ from pathlib import Path
 import pytest
 from playwright.sync_api import Browser, BrowserContext, Page, expect, sync_playwright
 
+from noroshi.domain.notification_jobs import JobKind
 from tests.browser.shop import ServedShop
 from tests.stand_ins.line_in_memory import MONTHLY_LIMIT
 
@@ -101,6 +102,11 @@ def test_an_operator_sees_every_state_and_why(page: Page, shop: ServedShop) -> N
     page.get_by_text("メッセージを見る").first.click()
     expect(page.locator(".bubble").first).to_contain_text("ご予約いただき、誠にありがとうございます。")
     look(page, "failed")
+    shop.forget(late, JobKind.CONFIRMATION)
+    page.goto(f"/shop/reservations/{late}")
+    expect(page.locator(".chip.NONE")).to_have_text("ジョブなし")
+    expect(page.get_by_text("本来あるはずの通知ジョブがありません。確認が必要です。")).to_be_visible()
+    look(page, "none")
 
 
 def test_times_are_shown_as_the_clock_in_japan_shows_them(page: Page, shop: ServedShop) -> None:
@@ -222,6 +228,7 @@ def test_a_customer_sees_the_reservation_and_cancels_it(page: Page, shop: Served
     expect(page.get_by_text("9,500円")).to_be_visible()
     look(page, "booked")
     page.get_by_role("link", name="ご予約をキャンセルする").click()
+    expect(page.get_by_text("キャンセル後は元に戻せません。")).to_be_visible()
     look(page, "cancel")
     page.get_by_role("button", name="キャンセルする").click()
     expect(page.get_by_text("このご予約はキャンセルされました。")).to_be_visible()

@@ -15,7 +15,8 @@ from noroshi.domain.records import PauseKind
 from noroshi.domain.reservations import (
     Customer,
 )
-from noroshi.reservations.claims import LEASE, RETRY_KEY_LIVES
+from noroshi.reservations.claims import LEASE
+from noroshi.reservations.doubts import RETRY_KEY_LIVES
 from tests.callers import ForeignCaller
 from tests.conformance.company import beside
 from tests.conformance.shop_counter import (
@@ -229,6 +230,19 @@ async def test_a_lease_of_a_clock_that_jumped_is_not_believed(counter: Counter, 
     clock.move(timedelta(days=300))
     assert await counter.lease("of the future") is LeaseAnswer.TAKEN
     clock.move(-timedelta(days=300))
+    assert await counter.lease() is LeaseAnswer.TAKEN
+
+
+async def test_a_lease_that_was_taken_a_moment_after_our_turn_began_is_not_ours_to_take(
+    counter: Counter, clock: HandClock
+) -> None:
+    # L10: on a server a turn that waits for the row keeps the time of its beginning
+    assert await counter.lease("who came first") is LeaseAnswer.TAKEN
+    clock.move(-timedelta(milliseconds=1))
+    assert await counter.lease() is LeaseAnswer.BUSY
+    clock.move(-LEASE + timedelta(milliseconds=1))
+    assert await counter.lease() is LeaseAnswer.BUSY
+    clock.move(-timedelta(microseconds=1))
     assert await counter.lease() is LeaseAnswer.TAKEN
 
 

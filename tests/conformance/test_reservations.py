@@ -114,14 +114,11 @@ async def test_another_tenant_sees_nothing(counter: Counter, store: Store) -> No
 # times
 
 
-TIMES = [
-    ("farms", "created_at"),
-    ("customers", "updated_at"),
-    *(("reservations", name) for name in ("pickup_start", "pickup_end", "confirmed_at", "cancelled_at", "created_at")),
-    *(("notification_jobs", name) for name in ("scheduled_at", "created_at", "updated_at")),
-    *(("notification_job_attempts", name) for name in ("started_at", "ended_at")),
-    ("notification_senders", "until"),
-]
+TABLES = (
+    *("farms", "customers", "reservations", "notification_jobs", "notification_job_attempts", "notification_senders"),
+    "reservation_counters",
+)
+TIME = re.compile(r"\w+_at|until|pickup_(start|end)")
 FORM = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{6}\+00:00")
 WRONG = [
     "2026-03-02T09:00:00.000000",
@@ -133,6 +130,77 @@ WRONG = [
 ]
 
 
+class Schema:
+    """What a store says of its own tables."""
+
+    def __init__(self, caller: ForeignCaller, *, is_on_postgres: bool) -> None:
+        self.caller = caller
+        self._is_on_postgres = is_on_postgres
+
+    def columns(self, table: str) -> list[str]:
+        question = f"SELECT name FROM pragma_table_info('{table}')"  # noqa: S608
+        if self._is_on_postgres:
+            question = (
+                "SELECT column_name FROM information_schema.columns "  # noqa: S608
+                f"WHERE table_schema = current_schema() AND table_name = '{table}'"
+            )
+        return [name for (name,) in self.caller.rows(question)]
+
+    def indexes(self, table: str) -> set[tuple[str, ...]]:
+        """The columns of each, in their order; that of the primary key among them."""
+        question = (
+            "SELECT l.name, i.name FROM pragma_index_list('{table}') l, pragma_index_info(l.name) i "
+            "ORDER BY l.name, i.seqno"
+        )
+        if self._is_on_postgres:
+            question = (
+                "SELECT i.indexrelid::text, a.attname FROM pg_index i "
+                "CROSS JOIN unnest(i.indkey) WITH ORDINALITY AS k(column_number, place) "
+                "JOIN pg_attribute a ON a.attrelid = i.indrelid AND a.attnum = k.column_number "
+                "WHERE i.indrelid = '{table}'::regclass ORDER BY i.indexrelid, k.place"
+            )
+        found: dict[str, list[str]] = {}
+        for index, column in self.caller.rows(question.format(table=table)):
+            found.setdefault(index, []).append(column)
+        return {tuple(columns) for columns in found.values()}
+
+
+@pytest.fixture
+def schema(request: pytest.FixtureRequest, caller: ForeignCaller) -> Schema:
+    return Schema(caller, is_on_postgres=request.node.callspec.params["store"] == "postgres")
+
+
+def times_of(schema: Schema) -> list[tuple[str, str]]:
+    """Every column of time, by its name."""
+    found = [(table, name) for table in TABLES for name in schema.columns(table) if TIME.fullmatch(name)]
+    assert {table for table, _ in found} == {*TABLES} - {"reservation_counters"}
+    return found
+
+
+async def test_the_table_of_jobs_is_the_one_of_the_specification(counter: Counter, schema: Schema) -> None:
+    # L1: the columns of S1 and of S3, and what is looked for by an index
+    assert {
+        *("job_id", "reservation_id", "kind", "scheduled_at", "status", "attempt_count", "last_error"),
+        *("created_at", "updated_at", "farm_id", "customer_line_user_id", "message_text"),
+    } == set(schema.columns("notification_jobs")) - {"tenant"}
+    assert schema.indexes("notification_jobs") == {
+        ("tenant", "job_id"),
+        ("tenant", "reservation_id", "kind"),
+        ("tenant", "status", "scheduled_at"),
+    }
+
+
+async def test_a_second_job_of_a_kind_cannot_be_stored(counter: Counter, caller: ForeignCaller) -> None:
+    # L1: of each kind a reservation has one
+    number, other = await counter.reserve(), await counter.reserve()
+    await counter.pay(number)
+    await counter.pay(other)
+    for change in ("kind = 'CONFIRMATION'", f"reservation_id = {number}"):
+        with pytest.raises(Exception, match=r"(?i)unique"):
+            caller.rows(f"UPDATE notification_jobs SET {change} RETURNING 1")  # noqa: S608
+        caller.rollback()
+
+
 async def filled(counter: Counter) -> None:
     """A row in every table, and something in every column of time."""
     number = await counter.reserve()
@@ -142,20 +210,22 @@ async def filled(counter: Counter) -> None:
     await counter.lease()
 
 
-async def test_every_time_is_stored_as_utc_text_of_one_form(counter: Counter, caller: ForeignCaller) -> None:
+async def test_every_time_is_stored_as_utc_text_of_one_form(counter: Counter, schema: Schema) -> None:
     # L2
     await filled(counter)
-    for table, column in TIMES:
+    caller = schema.caller
+    for table, column in times_of(schema):
         values = [value for (value,) in caller.rows(f"SELECT {column} FROM {table} WHERE {column} IS NOT NULL")]  # noqa: S608
         assert values, (table, column)
         assert all(FORM.fullmatch(value) for value in values), (table, column)
 
 
 @pytest.mark.parametrize("text", WRONG)
-async def test_a_time_of_any_other_form_cannot_be_stored(counter: Counter, caller: ForeignCaller, text: str) -> None:
+async def test_a_time_of_any_other_form_cannot_be_stored(counter: Counter, schema: Schema, text: str) -> None:
     # L2: above all a naive one
     await filled(counter)
-    for table, column in TIMES:
+    caller = schema.caller
+    for table, column in times_of(schema):
         with pytest.raises(Exception, match=r"(?i)check"):
             caller.rows(f"UPDATE {table} SET {column} = '{text}' RETURNING 1")  # noqa: S608
         caller.rollback()
@@ -235,13 +305,39 @@ async def test_payments_of_many_reservations_at_once_get_different_jobs(
     assert len(set(ids)) == 40
 
 
-async def test_a_payment_that_is_too_low_or_for_nothing_changes_nothing(counter: Counter) -> None:
-    # L5
+async def test_a_payment_that_is_too_low_is_kept_and_confirms_nothing(counter: Counter) -> None:
+    # L5: the operator sees what came in, and the rest may still come
     number = await counter.reserve()
     before = await counter.find(number)
     assert await counter.pay(number, 9_499) is PaymentVerdict.AMOUNT_TOO_LOW
+    after = await counter.find(number)
+    assert after.reservation == replace(before.reservation, paid_amount=9_499, payment_reference="pi_1")
+    assert after.jobs == ()
+    assert await counter.pay(number) is PaymentVerdict.CONFIRMED
+    assert await counter.pay(number, 9_499) is PaymentVerdict.AMOUNT_TOO_LOW
+    kept = (await counter.find(number)).reservation
+    assert (kept.payment_status, kept.paid_amount) == (PaymentStatus.SUCCEEDED, 9_500)
+
+
+async def test_a_payment_for_a_reservation_that_is_not_there_changes_nothing(counter: Counter) -> None:
+    # L5
+    number = await counter.reserve()
+    before = await counter.find(number)
     assert await counter.pay(ReservationId(99)) is PaymentVerdict.UNKNOWN_RESERVATION
     assert await counter.find(number) == before
+
+
+async def test_a_job_keeps_the_text_it_was_made_with_whatever_becomes_of_its_farm(counter: Counter) -> None:
+    # L1: what the operator sees is what is sent
+    number = await counter.reserve()
+    await counter.pay(number)
+    job = await counter.job(number, CONFIRMATION)
+    await counter.put_farm(replace(counter.farm, pickup_place_name="新しい直売所"))
+    assert (await counter.find(number)).farm.pickup_place_name == "新しい直売所"
+    claim = await counter.claimed(job.job_id)
+    assert claim.before.message_text == job.message_text
+    assert FARM.pickup_place_name is not None
+    assert FARM.pickup_place_name in claim.before.message_text
 
 
 async def test_a_payment_for_a_cancelled_reservation_is_recorded_and_nothing_else(counter: Counter) -> None:

@@ -15,7 +15,7 @@ from noroshi.domain.pacing import spacing_of
 from tests.faults.machinery.kept_store import StoreDatabases
 from tests.faults.machinery.reckoning import Reckoning, render, render_crashes, render_problems
 from tests.faults.machinery.report import publish
-from tests.faults.sweep.fleet import LEASE_SECONDS, Fleet, killed_again_and_again
+from tests.faults.sweep.fleet import LEASE_SECONDS, Fleet, Member, killed_again_and_again
 from tests.faults.sweep.kills import Callers, Plan, bodies, portions
 from tests.faults.sweep.launcher import VARIABLE
 from tests.faults.sweep.seeded import seed
@@ -39,7 +39,7 @@ LATE = 2 * spacing_of(PER_SECOND).burst
 RESUMED_WITHIN = timedelta(seconds=LEASE_SECONDS + 10)
 
 FORGETFUL = Plan(kills=6, messages=240, lifetime=(0.1, 0.4), max_batch=3, delay=DELAY)
-ALONE = Plan(kills=6, messages=600, lifetime=(0.3, 0.8), max_batch=3, delay=timedelta(milliseconds=500))
+ALONE = Plan(kills=3, messages=900, lifetime=(0.3, 0.8), max_batch=3, delay=timedelta(seconds=1))
 
 
 class Run(Struct, frozen=True):
@@ -59,11 +59,19 @@ class Run(Struct, frozen=True):
         return self.blamed[-1]
 
 
-def run(plan: Plan, folder: Path, databases: Databases, plants: Sequence[str] | None = None) -> Run:
+def run(
+    plan: Plan,
+    folder: Path,
+    databases: Databases,
+    plants: Sequence[str] | None = None,
+    *,
+    are_others_spared: bool = False,
+) -> Run:
+    """The last worker alone is killed where the others are spared: whatever they have in flight stays theirs."""
     seeded = seed(folder / "seeded", plan.people, StoreDatabases(databases))
     environment = {**plan.environment, "LEDGER_PROVIDER_PER_SECOND": str(PER_SECOND)}
     with Fleet(folder, seeded, plants=plants, environment=environment, most_in_flight=plan.most_in_flight) as fleet:
-        asyncio.run(_kill_under_load(fleet, plan))
+        asyncio.run(_kill_under_load(fleet, plan, fleet.members[-1:] if are_others_spared else fleet.members))
         assert set(fleet.stop_all()) == {0}
         contradictory = [key for key, posted in fleet.posted.items() if posted.is_contradictory]
         resumptions = fleet.resumptions()
@@ -72,19 +80,22 @@ def run(plan: Plan, folder: Path, databases: Databases, plants: Sequence[str] | 
         return Run(plan, reckoning, fleet.blamed(), contradictory, resumptions, largest)
 
 
-async def _kill_under_load(fleet: Fleet, plan: Plan) -> None:
-    """Every member dies as often; the load goes on meanwhile, and is answered and drained at the end."""
+async def _kill_under_load(fleet: Fleet, plan: Plan, victims: Sequence[Member]) -> None:
+    """Every victim dies as often; the load goes on meanwhile, and is answered and drained at the end."""
     chance = random.Random(plan.seed)
     fleet.provider.behave(Conduct(delay=plan.delay))
     callers = Callers(fleet, 600)
-    lives = plan.kills // len(fleet.members)
+    lives = plan.kills // len(victims)
+    for member in fleet.members:
+        if member not in victims:
+            await asyncio.to_thread(member.start)
     killing = [
         asyncio.create_task(
             killed_again_and_again(
                 fleet, member, [chance.uniform(*plan.lifetime) for _ in range(lives)], {VARIABLE: ""}
             )
         )
-        for member in fleet.members
+        for member in victims
     ]
     for portion in portions(bodies(fleet.seeded.people, plan.messages), plan.kills * 4):
         callers.begin(portion)
@@ -104,7 +115,11 @@ def test_kills_of_any_process_lose_nothing_and_double_no_more_than_it_had_in_fli
             FORGETFUL, tmp_path / "forgetful", postgres_databases, ["answers_first"]
         ),
         "whoever starts takes every lease for void, and every process has a pace of its own": run(
-            ALONE, tmp_path / "alone", postgres_databases, ["thinks_it_is_alone", "paces_alone"]
+            ALONE,
+            tmp_path / "alone",
+            postgres_databases,
+            ["thinks_it_is_alone", "paces_alone"],
+            are_others_spared=True,
         ),
     }
     _publish(found, controls)

@@ -10,11 +10,13 @@ from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from pathlib import Path
+from typing import Any
 
+import msgspec
 import pytest
 from msgspec import Struct
-from websockets.exceptions import InvalidStatus
-from websockets.sync.client import connect
+from websockets.exceptions import ConnectionClosed, InvalidStatus
+from websockets.sync.client import ClientConnection, connect
 
 from tests.faults.machinery.kept_store import Stores
 from tests.faults.machinery.onlookers import Looking, Onlooker, numbers_in
@@ -233,22 +235,91 @@ async def _lag(trial: Trial) -> None:
         writer.transport.abort()
 
 
-# other sites
+# sockets
 
 
-def test_a_socket_is_refused_to_pages_of_other_sites(tmp_path: Path, store: Stores, seeded: Seeded) -> None:
-    with served(tmp_path, seeded) as trial:
-        person, port = seeded.people[0], trial.noroshi.port
-        url = f"ws://127.0.0.1:{port}/api/v1/users/{person}/inbox/socket"
-        headers = {"Authorization": f"Bearer {seeded.api_key}"}
-        for origin in ("https://evil.example", "null", f"http://127.0.0.1:{port}.evil.example"):
-            with pytest.raises(InvalidStatus) as refused, connect(url, origin=origin, additional_headers=headers):
-                pass
-            assert refused.value.response.status_code == 403
-        for allowed in (None, f"http://127.0.0.1:{port}"):
-            with connect(url, origin=allowed, additional_headers=headers) as socket:
-                assert '"event":"state"' in str(socket.recv(timeout=10))
-        with pytest.raises(InvalidStatus) as unknown, connect(url):
+@pytest.fixture(scope="module")
+def standing(tmp_path_factory: pytest.TempPathFactory, seeded: Seeded) -> Iterator[Trial]:
+    """One server for all that is asked over sockets; each test has people of its own."""
+    with served(tmp_path_factory.mktemp("sockets"), seeded) as trial:
+        yield trial
+
+
+def opening(trial: Trial, person: str, key: str | None = None, query: str = "", origin: Any = None) -> ClientConnection:
+    headers = {} if key is None else {"Authorization": f"Bearer {key}"}
+    url = f"ws://127.0.0.1:{trial.noroshi.port}/api/v1/users/{person}/inbox/socket{query}"
+    return connect(url, origin=origin, additional_headers=headers)
+
+
+def token_of(trial: Trial, person: str, seconds: int = 3600) -> str:
+    asked = {"expires_in": seconds}
+    token: str = trial.call("POST", f"/api/v1/users/{person}/tokens", asked, expect=201).fields["token"]
+    return token
+
+
+def heard_until(socket: ClientConnection, unread: int) -> list[tuple[str, int]]:
+    """What comes until so many are unread: entries by their ids, states by their count."""
+    heard: list[tuple[str, int]] = []
+    while not heard or heard[-1] != ("state", unread):
+        message = msgspec.json.decode(socket.recv(timeout=10))
+        heard.append((message["event"], message["data"]["entry_id" if message["event"] == "entry" else "unread"]))
+    return heard
+
+
+def test_a_socket_shows_what_comes_and_who_comes_again_misses_nothing(
+    standing: Trial, seeded: Seeded
+) -> None:  # N1.6, W23
+    person = seeded.people[1]
+    token = token_of(standing, person)
+    with opening(standing, person, token) as socket:
+        assert heard_until(socket, 0) == [("state", 0)]
+        standing.post("socket-1", [person], "in_app")
+        assert heard_until(socket, 1) == [("entry", 1), ("state", 1)]
+        standing.call("POST", f"/api/v1/users/{person}/inbox/1/read", expect=200)
+        assert heard_until(socket, 0) == [("state", 0)]
+    for number in (2, 3):
+        standing.post(f"socket-{number}", [person], "in_app")
+    standing.drain()
+    with opening(standing, person, token, "?after=1") as again:
+        entries = [number for event, number in heard_until(again, 2) if event == "entry"]
+        if len(entries) < 2:  # the first state may come before what was missed
+            entries += [number for event, number in heard_until(again, 2) if event == "entry"]
+    assert entries == [2, 3]
+
+
+def test_a_socket_is_refused_to_who_has_the_token_of_somebody_else(standing: Trial, seeded: Seeded) -> None:  # N17.1
+    person, other = seeded.people[2:4]
+    token = token_of(standing, other)
+    with pytest.raises(InvalidStatus) as refused, opening(standing, person, token):
+        pass
+    assert refused.value.response.status_code == 404
+    with opening(standing, other, token) as own:
+        assert heard_until(own, 0) == [("state", 0)]
+
+
+def test_a_socket_ends_with_its_token(standing: Trial, seeded: Seeded) -> None:  # N17.1
+    person = seeded.people[4]
+    lasting = opening(standing, person, token_of(standing, person))
+    with lasting, opening(standing, person, token_of(standing, person, seconds=1)) as brief:
+        assert heard_until(brief, 0) == [("state", 0)]
+        with pytest.raises(ConnectionClosed) as ended:
+            brief.recv(timeout=10)
+        assert ended.value.rcvd is not None and ended.value.rcvd.code == 1001
+        assert heard_until(lasting, 0) == [("state", 0)]
+        standing.post("after the end", [person], "in_app")
+        assert heard_until(lasting, 1) == [("entry", 1), ("state", 1)]
+
+
+def test_a_socket_is_refused_to_pages_of_other_sites(standing: Trial, seeded: Seeded) -> None:
+    person, port = seeded.people[0], standing.noroshi.port
+    for origin in ("https://evil.example", "null", f"http://127.0.0.1:{port}.evil.example"):
+        with pytest.raises(InvalidStatus) as refused, opening(standing, person, seeded.api_key, origin=origin):
             pass
-        assert unknown.value.response.status_code == 401
-        assert seeded.api_key not in trial.noroshi.log()
+        assert refused.value.response.status_code == 403
+    for allowed in (None, f"http://127.0.0.1:{port}"):
+        with opening(standing, person, seeded.api_key, origin=allowed) as socket:
+            assert '"event":"state"' in str(socket.recv(timeout=10))
+    with pytest.raises(InvalidStatus) as unknown, opening(standing, person):
+        pass
+    assert unknown.value.response.status_code == 401
+    assert seeded.api_key not in standing.noroshi.log()

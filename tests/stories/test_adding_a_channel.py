@@ -79,7 +79,7 @@ def added(copy: Path) -> Path:
     return copy
 
 
-def test_a_channel_is_its_folder_a_line_a_page_and_its_payloads(added: Path) -> None:  # issue 4
+def test_a_channel_is_its_folder_a_line_a_page_its_payloads_and_their_test(added: Path) -> None:  # issue 4
     files, line = said_in_contributing()
     shown = {row[3:]: row[:2].strip() for row in git(added, "status", "--porcelain", "-uall").splitlines()}
     assert shown.keys() == files
@@ -93,6 +93,8 @@ def test_the_rules_of_the_code_hold_for_a_channel_that_was_added_so(added: Path)
     chosen = "courier or docs or registry or circle or page or table or link"
     ran = run(added, "pytest", "-p", "no:cacheprovider", "-p", "no:xdist", *rules, "-k", chosen)
     assert ran.returncode == 0, ran.stdout + ran.stderr
+    tested = run(added, "pytest", "-p", "no:cacheprovider", "-p", "no:xdist", "tests/unit/test_courier.py")
+    assert tested.returncode == 0, tested.stdout + tested.stderr
     styled = run(added, "ruff", "check", "--no-cache", "src/noroshi/flow/send")
     assert styled.returncode == 0, styled.stdout
 

@@ -264,6 +264,7 @@ def test_a_refusal_is_exit_code_2_and_says_what_to_do(words: list[str], said: st
 
 def test_nobody_at_the_address_is_exit_code_4_and_says_how_to_start(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("NOROSHI_URL", "http://127.0.0.1:1")
+    monkeypatch.setenv("NOROSHI_KEY", "nrs_mine")
     refused = noroshi("users", "list")
     assert refused.exit_code == 4
     assert "make run" in refused.stderr

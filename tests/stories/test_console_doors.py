@@ -218,7 +218,7 @@ UNREADABLE = (
 )
 
 
-def test_a_form_that_no_browser_sends_is_refused_with_a_page(world: World) -> None:  # F15, F17
+def test_a_form_that_no_browser_sends_is_refused_with_a_page(world: World) -> None:  # RELIABILITY 5.6
     visitor = inside(world)
     for body, kind, status in UNREADABLE:
         headers = {"content-type": kind, "origin": ORIGIN, "cookie": f"noroshi_console={visitor.cookie}"}

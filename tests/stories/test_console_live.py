@@ -4,6 +4,7 @@ from datetime import timedelta
 
 import pytest
 
+from noroshi.entrypoints.console import catcher
 from tests.cast import HANAKO, TARO
 from tests.stories.client import Client
 from tests.stories.visitor import Visitor
@@ -61,6 +62,27 @@ def test_who_comes_back_misses_nothing_and_sees_nothing_twice(world: World, visi
     world.advance_seconds(1)
 
 
+def test_many_messages_between_two_looks_all_appear(
+    world: World, visitor: Visitor, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(catcher, "_MOST_AT_ONCE", 2)
+    world.wish(HANAKO, frequency_limit={"email": {"per_hour": 100, "per_day": 100}})
+    stream = visitor.listen("/console/catcher/live?after=0")
+    for number in range(5):
+        world.tell(HANAKO, channels=["email"], data={"number": number})
+    numbers = sorted(message["caught_id"] for message in world.caught(HANAKO))
+    assert len(numbers) == 5
+    world.advance_seconds(1)
+    assert stream.numbers() == numbers
+    monkeypatch.setattr(catcher, "ROWS_OF_A_LIST", 3)
+    again = visitor.listen("/console/catcher/live?after=0")
+    world.advance_seconds(1)
+    assert again.numbers() == numbers[-3:]  # those that the list would keep
+    for one in (stream, again):
+        one.hang_up()
+    world.advance_seconds(1)
+
+
 def test_a_batch_is_drawn_anew_when_its_fate_changes_and_only_then(world: World, visitor: Visitor) -> None:
     stream = visitor.listen("/console/live")
     visitor.post("/console/pauses", {"what": "channel:email"})
@@ -98,7 +120,7 @@ def test_a_key_with_a_limit_is_not_used_up_by_looking(world: World, visitor: Vis
     world.advance_seconds(10)
 
 
-def test_a_place_that_is_none_is_the_beginning(world: World, visitor: Visitor) -> None:  # F17
+def test_a_place_that_is_none_is_the_beginning(world: World, visitor: Visitor) -> None:  # N16.3
     world.tell(HANAKO, channels=["email"])
     streams = [visitor.listen(f"/console/catcher/live?after={after}") for after in ("", "x", "-1", "9" * 30, "1e9")]
     world.advance_seconds(1)

@@ -4,9 +4,11 @@ import asyncio
 import textwrap
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 
+from noroshi.client import Noroshi
 from tests.stories.demonstration import Demonstration, blocks
 
 pytestmark = pytest.mark.xdist_group("how-to")
@@ -52,11 +54,33 @@ def test_the_code_of_the_page_on_sending_from_python_works(
     shown: Demonstration, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.chdir(shown.folder)
-    for code in blocks(PYTHON, "python"):
-        told = code.replace('"http://127.0.0.1:8000"', "url")
-        if "async with" not in told:
-            told = PRELUDE + textwrap.indent(told, "    ")
-        names: dict[str, object] = {"url": shown.url, "key": shown.key}
-        exec("async def page():\n" + textwrap.indent(told, "    "), names)  # noqa: S102 - the page is ours
-        asyncio.run(names["page"]())  # type: ignore[operator]
+    first, *_ = [asyncio.run(run_of(shown, code)) for code in blocks(PYTHON, "python")]
     assert "It was put into its lane to be sent." in capsys.readouterr().out
+    ended = asyncio.run(ends_of(shown, first["accepted"].batch_id))
+    assert ended == {
+        ("hanako", "email"): "SENT",
+        ("hanako", "push"): "SENT",
+        ("hanako", "sms"): "SENT",
+        ("alice", "email"): "SENT",
+        ("alice", "push"): "SUPPRESSED",  # she has no device
+        ("alice", "sms"): "SENT",
+    }
+
+
+async def run_of(shown: Demonstration, code: str) -> dict[str, Any]:
+    """Runs a piece of the page, and gives what its names stand for at its end."""
+    told = code.replace('"http://127.0.0.1:8000"', "url")
+    if "async with" not in told:
+        told = PRELUDE + textwrap.indent(told, "    ")
+    names: dict[str, Any] = {"url": shown.url, "key": shown.key}
+    exec("async def page():\n" + textwrap.indent(f"{told}\nreturn locals()", "    "), names)  # noqa: S102 - ours
+    found: dict[str, Any] = await names["page"]()
+    return found
+
+
+async def ends_of(shown: Demonstration, batch_id: str) -> dict[tuple[str, str], str]:
+    async with Noroshi.connect(shown.url, shown.key) as noroshi:
+        async for _ in noroshi.follow(batch_id):
+            pass
+        batch = await noroshi.batch(batch_id)
+    return {(one.user_id, one.channel): one.status for one in batch.items}

@@ -4,8 +4,10 @@ from datetime import datetime, timedelta
 
 import pytest
 
+from noroshi.domain.ids import TenantId
 from noroshi.domain.line import LineAnswer
 from noroshi.domain.records import KeyScope
+from noroshi.storage import notification_jobs
 from tests.reservation_cast import JST, LINE_USER_ID
 from tests.stand_ins.line_in_memory import MONTHLY_LIMIT
 from tests.stories.client import Client
@@ -140,6 +142,7 @@ def test_a_payment_that_confirms_nothing_is_answered_200(shop: Shop) -> None:
     # L5: amount, mode, unknown reservation, other events
     number = shop.reserve()
     assert shop.pay(number, amount_received=4_999) == "amount_too_low"
+    assert {one["why"] for one in shop.booking(number)["notifications"][:2]} == {"paid_too_little"}
     assert shop.pay(number, currency="usd") == "wrong_currency"
     assert shop.pay(number, is_live=False) == "wrong_mode"
     assert shop.pay(number, COMPLETED, payment_status="unpaid") == "ignored"
@@ -155,7 +158,58 @@ def test_a_payment_after_the_cancellation_is_recorded_and_tells_nobody(shop: Sho
     assert shop.pay(number) == "cancelled"
     booking = shop.booking(number)
     assert (booking["status"], booking["payment_status"], booking["confirmed_at"]) == ("cancelled", "succeeded", None)
+    assert {one["why"] for one in booking["notifications"][:2]} == {"paid_after_cancellation"}
     assert shop.texts() == [CANCELLED]
+
+
+def test_a_store_that_fails_is_5xx_keeps_nothing_and_stripe_comes_again(
+    shop: Shop, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    # L5: in the middle of the transaction, after the reservation was confirmed
+    number = shop.reserve()
+    before = shop.booking(number)
+
+    async def fail(*_words: object) -> None:
+        raise OSError("no space left")
+
+    with monkeypatch.context() as patched:
+        patched.setattr(notification_jobs, "_insert_jobs", fail)
+        assert shop.tell(shop.event(number)).status >= 500
+    assert (shop.booking(number), shop.line.pushes) == (before, 0)
+    assert (shop.pay(number), shop.texts()) == ("confirmed", [CONFIRMED])
+
+
+def test_a_store_that_fails_after_the_commit_fails_no_webhook(
+    world: World, shop: Shop, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    # L9: what is committed is answered as such, and cron sends it
+    number = shop.reserve()
+
+    async def fail(*_words: object) -> None:
+        raise OSError("no space left")
+
+    with monkeypatch.context() as patched:
+        patched.setattr(world.store.notification_jobs, "take_lease", fail)
+        assert shop.pay(number) == "confirmed"
+    assert (shop.states(number)["CONFIRMATION"], shop.line.pushes) == ("PENDING", 0)
+    assert shop.send_pending()["summary"]["sent"] == 1
+
+
+def test_payments_are_the_default_tenants_alone(world: World, shop: Shop) -> None:
+    # L5: Stripe knows one shop, and no number of another tenant's is confirmed by it
+    other = world.client(KeyScope.SEND, KeyScope.READ, KeyScope.ADMIN, tenant=TenantId(2))
+    farm = world.call("POST", "/api/v1/farms", {"name": "やまだ農園"}, client=other)
+    world.call("PUT", "/api/v1/customers/hanako", {"line_user_id": LINE_USER_ID}, client=other)
+    start = world.now + timedelta(days=3)
+    body = {
+        "farm_id": farm["farm_id"],
+        "customer_id": "hanako",
+        "pickup_start": start.isoformat(),
+        "pickup_end": (start + timedelta(hours=1)).isoformat(),
+    }
+    number = world.call("POST", "/api/v1/reservations", body, client=other)["reservation_id"]
+    assert shop.pay(number) == "unknown_reservation"
+    assert world.call("GET", f"/api/v1/reservations/{number}", client=other)["status"] == "pending"
 
 
 def test_without_a_secret_payments_are_refused(build: Build) -> None:
@@ -247,6 +301,7 @@ def test_line_out_of_reach_fails_the_job_and_never_the_webhook(shop: Shop) -> No
     job = shop.job(number, "CONFIRMATION")
     assert (job["status"], job["attempt_count"], job["last_error"]) == ("FAILED", 1, "no answer: ConnectError")
     shop.line.conduct = lambda _to: None
+    assert (shop.pay(number, COMPLETED), shop.line.pushes) == ("repeated", 1), "L5: who made no job attempts nothing"
     assert shop.send_pending()["summary"]["processed"] == 0
 
 
@@ -268,6 +323,7 @@ def test_a_slow_line_costs_the_webhook_eight_seconds_and_the_customer_nothing(wo
     assert shop.pay(number) == "confirmed"
     assert timedelta(seconds=8) <= world.now - before < timedelta(seconds=8.5)
     assert shop.job(number, "CONFIRMATION")["status"] == "PENDING"
+    assert (shop.pay(number, COMPLETED), shop.line.pushes) == ("repeated", 1), "L5: who made no job attempts nothing"
     shop.line.answers_after = timedelta(0)
     world.advance(MINUTE)
     assert shop.send_pending()["summary"]["sent"] == 1
@@ -360,6 +416,7 @@ def test_what_is_final_or_cancelled_is_not_sent_again(shop: Shop) -> None:
         for query in ("", "?dry_run=true"):
             answer = shop.send_job(job["job_id"], query)
             assert (answer.status, answer["code"]) == (409, "conflict")
+            assert answer["detail"].endswith(("tell the customer in another way.", "Nobody is to be told."))
     assert shop.send_pending()["summary"]["processed"] == 0
     assert shop.texts() == []
     assert shop.send_job(999).status == 404

@@ -25,7 +25,7 @@ def test_the_tour_of_the_readme_works_word_for_word(shown: Demonstration) -> Non
     assert re.search(r"taro +sms +SENT", shown.done(write))
 
 
-def test_the_same_again_is_a_duplicate_as_the_readme_says(shown: Demonstration) -> None:  # N7
+def test_the_same_again_is_a_duplicate_as_the_readme_says(shown: Demonstration) -> None:  # N9.1
     send, *_ = blocks(README, "sh", "A tour in one minute")
     shown.done(send)
     assert json.loads(shown.done(send))["reasons"] == {"duplicate": 1}

@@ -5,8 +5,8 @@ from typing import Any
 
 import pytest
 
-from noroshi.client import Noroshi
-from noroshi.entrypoints.cli.demonstration.fates import FATES, Told, bring_about
+from noroshi.client import Noroshi, NoroshiError
+from noroshi.entrypoints.cli.demonstration.fates import FATES, Told, _make, bring_about
 from noroshi.entrypoints.cli.demonstration.seeding import seed
 from tests.stories.world import World, bodies, kinds
 
@@ -125,6 +125,20 @@ def test_a_second_demonstration_adds_nothing(world: World) -> None:  # issue 4
     assert fates(world) == first
     after = [world.listed(f"/api/v1/{name}") for name in ("notifications", "users", "templates")]
     assert [len(items) for items in after] == [len(items) for items in before]
+
+
+def test_the_catcher_behaves_again_even_if_a_fate_could_not_be_brought_about(world: World) -> None:
+    client = inside(world)
+
+    async def send(*_words: Any, **_fields: Any) -> None:
+        raise NoroshiError("overloaded", "Too much is waiting.", "Come again.")
+
+    client.send = send  # type: ignore[assignment, method-assign]
+    misbehaving = next(fate for fate in FATES if fate.fault is not None)
+    with pytest.raises(NoroshiError):
+        world.run(_make(client, misbehaving, world.clock))
+    batch_id = world.tell("kenji", template_id="order-shipped", category="transaction", channels=["push"], data=ORDER)
+    assert world.status(batch_id) == "SENT"
 
 
 def test_nothing_is_sent_to_made_up_people_by_a_real_provider(build: Any) -> None:

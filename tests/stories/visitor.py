@@ -90,6 +90,9 @@ class Stream:
     def names(self) -> list[str]:
         return re.findall(r"^event: (\w+)$", self.text, re.MULTILINE)
 
+    def numbers(self) -> list[int]:
+        return [int(number) for number in re.findall(r"^id: (\d+)$", self.text, re.MULTILINE)]
+
     def hang_up(self) -> None:
         self._gone.set()
 

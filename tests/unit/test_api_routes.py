@@ -1,7 +1,10 @@
 """The table of routes: scopes, methods, the OpenAPI document and what every answer carries (N4.5)."""
 
 import asyncio
+import re
+from base64 import b64encode
 from datetime import timedelta
+from hashlib import sha256
 from typing import Any
 
 import pytest
@@ -14,7 +17,7 @@ from noroshi.domain.records import KeyScope
 from noroshi.entrypoints.api.app import build_app
 from noroshi.entrypoints.api.calls import Row
 from noroshi.entrypoints.api.openapi import describe, problem_codes
-from noroshi.entrypoints.api.routes import ACCEPT, ROUTES
+from noroshi.entrypoints.api.routes import ACCEPT, HEALTH_ROUTES, ROUTES
 
 FINE = {"user_ids": ["hanako"], "template_id": "welcome"}
 GUARDED = [row for row in ROUTES if row.scope is not None]
@@ -94,6 +97,7 @@ GET None /inbox.js
 GET None /inbox-look.js
 GET None /inbox-demo
 GET None /inbox-demo.js
+GET None /docs/errors
 GET None /openapi.json
 """
 
@@ -187,6 +191,26 @@ async def test_a_problem_says_what_where_and_what_to_do() -> None:
         "request_id": reply.headers["x-request-id"],
         "field": "priority",
     }
+
+
+@pytest.mark.parametrize("rows", [ROUTES, HEALTH_ROUTES], ids=["server", "worker"])
+async def test_the_link_of_a_problem_leads_to_what_it_means(rows: tuple[Row, ...]) -> None:
+    client = Client(build_app(StubDesk(), rows), None)
+    link = (await client.call("GET", "/nowhere")).json["type"]
+    path, _, anchor = link.partition("#")
+    page = await client.call("GET", path)
+    assert (page.status, page.headers["content-type"]) == (200, "text/html; charset=utf-8")
+    assert anchor == "not_found"
+    assert re.findall(r'<section id="(.*?)">', page.body.decode()) == list(PROBLEMS)
+
+
+async def test_the_page_of_the_errors_runs_nothing_and_allows_only_its_own_style() -> None:
+    page = await Client(build_app(StubDesk()), None).call("GET", "/docs/errors")
+    [style] = re.findall(r"<style>(.*?)</style>", page.body.decode(), re.DOTALL)
+    allowed = f"style-src 'sha256-{b64encode(sha256(style.encode()).digest()).decode()}';"
+    policy = page.headers["content-security-policy"]
+    assert policy.startswith("default-src 'none'; ") and allowed in policy and "script" not in policy
+    assert "<script" not in page.body.decode()
 
 
 async def test_a_bug_is_500_logged_by_its_request_id_and_leaks_nothing() -> None:

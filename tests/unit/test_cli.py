@@ -16,8 +16,10 @@ from typer.testing import CliRunner, Result
 
 from noroshi import __version__
 from noroshi.entrypoints.cli.demonstration.printing import commands
-from noroshi.entrypoints.cli.main import app
+from noroshi.entrypoints.cli.main import COMMANDS, app
+from noroshi.entrypoints.cli.remembered import remember
 
+ROOT = Path(__file__).parents[2]
 KEY = re.compile(r"nrs_[0-9A-Za-z]{36}")
 
 
@@ -75,6 +77,28 @@ def test_an_unknown_variable_is_one_line_and_exit_code_2(monkeypatch: pytest.Mon
     refused = noroshi("migrate")
     assert refused.exit_code == 2
     assert refused.stderr == "noroshi: there is no variable NOROSHI_PROT; did you mean NOROSHI_PORT?\n"
+
+
+def test_the_key_that_is_kept_for_one_server_is_shown_to_no_other(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    remember(tmp_path, "http://127.0.0.1:1", "nrs_kept")
+    with socket.create_server(("127.0.0.1", 0)) as other:
+        other.setblocking(False)
+        monkeypatch.setenv("NOROSHI_URL", f"http://127.0.0.1:{other.getsockname()[1]}")
+        refused = noroshi("users", "list", "--folder", str(tmp_path))
+        with pytest.raises(BlockingIOError):
+            other.accept()
+    assert refused.exit_code == 2
+    assert "No key" in refused.stderr and "NOROSHI_KEY" in refused.stderr
+    monkeypatch.setenv("NOROSHI_URL", "http://127.0.0.1:1/")
+    assert noroshi("users", "list", "--folder", str(tmp_path)).exit_code == 4  # its own is asked, if in vain
+
+
+def test_the_page_of_the_command_line_names_every_command() -> None:
+    table = (ROOT / "docs" / "command-line.md").read_text(encoding="utf-8").partition("\n\nThe first six")[0]
+    named = {words.split()[0] for words in re.findall(r"`([^`]+)`", table)}
+    assert named >= COMMANDS.keys()
 
 
 def test_a_port_in_use_is_one_line_and_exit_code_2(tmp_path: Path) -> None:

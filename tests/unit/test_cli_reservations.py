@@ -120,10 +120,19 @@ def test_the_limit_comes_from_the_option_or_the_environment(
     data: Path, line: Recorded, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     # L10
-    assert run(data, "--limit", "0").exit_code == 2
-    monkeypatch.setenv("NOTIFICATION_CRON_LIMIT", "many")
-    assert run(data).exit_code == 2
+    asyncio.run(_fill(data))
+    for many in ("0", "1001"):
+        assert run(data, "--limit", many).exit_code == 2
+    for many in ("0", "1001", "many"):
+        monkeypatch.setenv("NOTIFICATION_CRON_LIMIT", many)
+        assert run(data).exit_code == 2
     assert line.texts == []
+    monkeypatch.setenv("NOTIFICATION_CRON_LIMIT", "1000")
+    by_environment = msgspec.json.decode(run(data, "--dry-run").stdout)["summary"]
+    assert (by_environment["total_candidates"], by_environment["processed"]) == (2, 2)
+    by_option = msgspec.json.decode(run(data, "--limit", "1").stdout)["summary"]
+    assert (by_option["total_candidates"], by_option["processed"], by_option["sent"]) == (2, 1, 1)
+    assert len(line.texts) == 1
 
 
 def test_without_a_token_a_due_job_stays_pending_and_the_run_says_why(data: Path) -> None:

@@ -2,6 +2,7 @@
 
 import asyncio
 import contextlib
+import inspect
 import re
 import subprocess
 import sys
@@ -12,11 +13,13 @@ from typing import Any
 
 import msgspec
 import pytest
-from tests.unit.api_stub import BATCH, KEYS, StubDesk
+from tests.unit.api_stub import BATCH, KEYS, REQUEST, StubDesk
 
 from noroshi.client import Noroshi, NoroshiError, answers
 from noroshi.client.calls import each
 from noroshi.client.following import follow
+from noroshi.client.inbox import InboxCaller
+from noroshi.client.transports import AsgiTransport, Call, Reply
 from noroshi.domain.ids import notification_id, show
 from noroshi.domain.problems import ProblemError
 from noroshi.domain.records import KeyScope
@@ -26,16 +29,20 @@ from noroshi.entrypoints.api import (
     caught,
     dead_letters,
     health,
+    inbox,
     notifications,
+    passes,
     pauses,
     preferences,
     previews,
+    requests,
     templates,
     users,
     wire,
     workload,
 )
 from noroshi.entrypoints.api.app import build_app
+from noroshi.entrypoints.api.routes import ROUTES
 from noroshi.settings import read_settings
 
 SAID_BY: dict[type, type] = {
@@ -48,18 +55,25 @@ SAID_BY: dict[type, type] = {
     answers.DeadLetter: dead_letters.DeadLetterItem,
     answers.Device: users.DeviceAnswer,
     answers.Discarded: dead_letters.DiscardAnswer,
+    answers.Enqueued: requests.RequestItem,
+    answers.InboxEntry: inbox.EntryItem,
+    answers.InboxState: inbox.InboxState,
     answers.Limit: preferences.LimitBody,
+    answers.Marked: inbox.MarkedAnswer,
     answers.Notification: wire.NotificationItem,
     answers.Pause: pauses.PauseItem,
     answers.Preferences: preferences.PreferencesAnswer,
     answers.Preview: previews.PreviewAnswer,
     answers.QuietHours: preferences.QuietHoursBody,
+    answers.ReadAll: inbox.ReadAllAnswer,
     answers.Readiness: health.ReadyAnswer,
     answers.Rejection: notifications.RejectionText,
     answers.Replayed: dead_letters.ReplayAnswer,
     answers.Sums: batches.SumsItem,
     answers.TemplateEntry: templates.TemplateEntry,
     answers.TemplateVersion: templates.TemplateItem,
+    answers.Ticket: passes.TicketAnswer,
+    answers.Token: passes.TokenAnswer,
     answers.TrailEntry: wire.TrailEntry,
     answers.User: users.UserAnswer,
     answers.UserEntry: users.UserItem,
@@ -70,6 +84,98 @@ SAID_BY: dict[type, type] = {
     answers.Windows: preferences.ChannelWindows,
     answers.Workload: workload.WorkloadAnswer,
 }
+
+
+FOR_A_PAGE = "a person's page holds it open; the web component does"
+FOR_BROWSERS = "a browser loads it"
+FOR_MONITORS = "a monitor asks for it"
+FOR_PROVIDERS = "a provider calls it"
+FOR_THE_SHOP = "reservations are an application of their own, with pages: docs/reservations.md"
+
+WITHOUT_A_METHOD = {
+    "open_stream": FOR_A_PAGE,
+    "open_socket": FOR_A_PAGE,
+    "add_farm": FOR_THE_SHOP,
+    "list_farms": FOR_THE_SHOP,
+    "replace_farm": FOR_THE_SHOP,
+    "show_farm": FOR_THE_SHOP,
+    "put_customer": FOR_THE_SHOP,
+    "show_customer": FOR_THE_SHOP,
+    "add_reservation": FOR_THE_SHOP,
+    "list_reservations": FOR_THE_SHOP,
+    "show_reservation": FOR_THE_SHOP,
+    "cancel_reservation": FOR_THE_SHOP,
+    "show_booked": FOR_THE_SHOP,
+    "preview_notifications": FOR_THE_SHOP,
+    "send_pending": FOR_THE_SHOP,
+    "send_job": FOR_THE_SHOP,
+    "take_payment": FOR_PROVIDERS,
+    "hear_webhook": FOR_PROVIDERS,
+    "show_health": FOR_MONITORS,
+    "show_metrics": FOR_MONITORS,
+    "show_inbox_script": FOR_BROWSERS,
+    "show_inbox_look": FOR_BROWSERS,
+    "show_inbox_demo": FOR_BROWSERS,
+    "show_inbox_demo_script": FOR_BROWSERS,
+    "show_errors": FOR_BROWSERS,
+    "show_openapi": "other tools read it",
+}
+
+ARGUMENTS: dict[str, Any] = {
+    "user_ids": "hanako",
+    "user_id": "hanako",
+    "template_id": "welcome",
+    "batch_id": show(BATCH),
+    "notification_id": show(notification_id(BATCH, 0, 0)),
+    "request_id": show(REQUEST),
+    "entry_id": 1,
+    "token_id": 1,
+    "dead_letter_id": 1,
+    "pause_id": 1,
+    "caught_id": 1,
+    "platform": "ios",
+    "device_token": "a-token",
+    "wishes": {},
+    "channel": "email",
+    "locale": "en",
+    "body": "Hello",
+    "version": 1,
+    "kind": "everything",
+    "fault": "error",
+}
+
+
+class Recording(AsgiTransport):
+    """Carries calls to the API and writes down which routes they were for."""
+
+    def __init__(self) -> None:
+        super().__init__(build_app(StubDesk()), KEYS[KeyScope.ADMIN])
+        self.called: set[str] = set()
+
+    async def carry(self, call: Call) -> Reply:
+        self.called.add(route_of(call))
+        return await super().carry(call)
+
+
+def route_of(call: Call) -> str:
+    """The one with the fewest variables wins, as in the API."""
+    fitting = [
+        row
+        for row in ROUTES
+        if row.method == call.method and re.fullmatch(re.sub(r"\{\w+\}", "[^/]+", row.path), call.path)
+    ]
+    assert fitting, f"no route takes {call.method} {call.path}"
+    return min(fitting, key=lambda row: row.path.count("{")).name
+
+
+async def call_every_method(noroshi: Noroshi) -> None:
+    methods = [*vars(InboxCaller).items(), *vars(Noroshi).items()]
+    for name, method in methods:
+        if inspect.iscoroutinefunction(method) and not name.startswith("_"):
+            wanted = inspect.signature(method).parameters.values()
+            needed = [one.name for one in wanted if one.default is one.empty and one.kind is not one.VAR_KEYWORD]
+            with contextlib.suppress(NoroshiError):  # what matters is where it went, and that its answer was read
+                await getattr(noroshi, name)(**{one: ARGUMENTS[one] for one in needed if one != "self"})
 
 
 def structs() -> list[type]:
@@ -90,6 +196,37 @@ async def noroshi() -> AsyncIterator[Noroshi]:
 def test_an_answer_has_the_fields_that_the_api_says(struct: type) -> None:
     theirs = {field.encode_name for field in msgspec.structs.fields(SAID_BY[struct])}
     assert {field.name for field in msgspec.structs.fields(struct)} == theirs
+
+
+async def test_every_route_has_a_method_or_a_reason_to_have_none() -> None:
+    transport = Recording()
+    await call_every_method(Noroshi._over(transport))
+    assert transport.called.isdisjoint(WITHOUT_A_METHOD)
+    assert transport.called | WITHOUT_A_METHOD.keys() == {row.name for row in ROUTES}
+
+
+async def test_an_inbox_is_read_through_the_client(noroshi: Noroshi) -> None:  # N1.6
+    [entry] = (await noroshi.inbox("hanako", is_unread=True)).items
+    assert entry.content.body == "Hello"
+    assert (await noroshi.unread_count("hanako")).unread == 1
+    assert (await noroshi.read("hanako", entry.entry_id)).unread == 0
+    assert (await noroshi.archive("hanako", entry.entry_id)).entry_id == 1
+    assert (await noroshi.read_all("hanako", up_to=1)).read == 1
+    assert (await noroshi.token("hanako", expires_in=timedelta(minutes=5))).user_id == "hanako"
+    assert (await noroshi.ticket("hanako")).ticket
+
+
+async def test_a_device_is_forgotten_through_the_client(noroshi: Noroshi) -> None:
+    device = await noroshi.register_device("hanako", "ios", "a-token")
+    await noroshi.remove_device("hanako", device.token_id)
+    with pytest.raises(NoroshiError, match="device"):
+        await noroshi.remove_device("hanako", 99)
+
+
+async def test_a_dead_request_is_taken_in_again_through_the_client(noroshi: Noroshi) -> None:
+    [dead] = (await noroshi.requests(state="dead")).items
+    assert (await noroshi.request(dead.request_id)).code == "unknown_template"
+    assert (await noroshi.retry_request(dead.request_id)).state == "waiting"
 
 
 async def test_what_the_api_refuses_is_one_error_with_code_field_and_what_to_do(noroshi: Noroshi) -> None:

@@ -5,6 +5,7 @@ import re
 import subprocess
 import sys
 from datetime import UTC, datetime, timedelta
+from importlib.resources import files
 from pathlib import Path
 
 import pytest
@@ -16,7 +17,7 @@ from noroshi.client.answers import BatchEntry, Sums, TemplateVersion
 from noroshi.domain.states import Status
 from noroshi.entrypoints.api import sentences
 from noroshi.entrypoints.cli.main import app
-from noroshi.entrypoints.console import words
+from noroshi.entrypoints.console import catcher, words
 from noroshi.entrypoints.console.drafts import read_draft, sample_data
 from noroshi.entrypoints.console.fates import fate_of
 from noroshi.entrypoints.console.pages import Pages
@@ -193,3 +194,9 @@ def test_the_command_prints_a_link_whose_ticket_opens_nothing_else(tmp_path: Pat
     (row,) = json.loads(CliRunner().invoke(app, ["keys", "list", *data, "--json"]).stdout)
     assert (row["name"], row["scopes"]) == ("console ticket", "")
     assert row["expires_at"] is not None
+
+
+def test_the_server_sends_as_many_rows_as_the_list_keeps() -> None:
+    live_script = (files(catcher.__package__) / "assets" / "live.js").read_text(encoding="utf-8")
+    [kept] = re.findall(r"^const MOST = (\d+);$", live_script, re.MULTILINE)
+    assert int(kept) == catcher.ROWS_OF_A_LIST

@@ -11,9 +11,10 @@ from hypothesis import strategies as some
 from line_cast import answered
 from tests.stand_ins.line.process import user_id
 
+from noroshi.domain.line import LineAnswer
 from noroshi.domain.outcomes import Gone, Misconfigured, Outcome, Rejected, Retry, Scope, Sent, Unknown
 from noroshi.domain.outgoing import NoAnswer, NotAllowed, NotSent
-from noroshi.flow.send.line.messaging.outcomes import outcome_of
+from noroshi.flow.send.line.messaging.outcomes import Kind, classify, outcome_of
 
 HER = user_id(1)
 REST = timedelta(seconds=4)
@@ -54,6 +55,12 @@ def test_every_documented_refusal_has_its_meaning(status: int, said: str, kind: 
     outcome = of(status, said)
     assert type(outcome) is kind
     assert getattr(outcome, "code", None) == code
+
+
+@pytest.mark.parametrize("status", range(200, 600))
+def test_the_channel_and_the_reservations_call_the_same_answers_sent(status: int) -> None:
+    # L8, providers.md 7.3
+    assert LineAnswer(status, "{}").is_sent is (classify(status, {})[0] is Kind.SENT)
 
 
 def test_what_line_took_is_sent_under_its_message_id() -> None:

@@ -6,8 +6,9 @@ from pathlib import Path
 import pytest
 from tests.stand_ins.line.process import SECRET, TOKEN
 
-from noroshi.flow.send.line.messaging.settings import LineSettings, read_settings
+from noroshi.flow.send.line.messaging.settings import SETTINGS, LineSettings, read_settings
 from noroshi.flow.send.parts import Off
+from noroshi.reservations.sender import ANSWERS_WITHIN
 from noroshi.settings import SettingsError
 from noroshi.settings import read_settings as read_all
 
@@ -74,6 +75,12 @@ def test_what_cannot_be_right_stops_the_start_and_shows_no_secret(tmp_path: Path
         line(tmp_path, **({TOKEN_VARIABLE: TOKEN} | {name: value}))
     if "URL" not in name:
         assert TOKEN not in str(stopped.value) and "Evil" not in str(stopped.value)
+
+
+def test_the_timeout_says_how_long_the_reservations_wait_at_most() -> None:
+    # L9: their sender ends a push by its own limit, for it must answer within its lease
+    (help_text,) = [row.help for row in SETTINGS if row.key == "line_timeout"]
+    assert f"the reservations wait for {ANSWERS_WITHIN.total_seconds():.0f} at most" in help_text
 
 
 def test_the_token_is_not_shown_by_accident() -> None:

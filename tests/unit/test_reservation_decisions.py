@@ -29,7 +29,8 @@ from noroshi.domain.notification_jobs import (
 )
 from noroshi.domain.reservations import Payment, PaymentStatus, ReminderPolicy, ReservationId
 from noroshi.domain.shop import Why
-from noroshi.reservations.claims import LEASE, RETRY_KEY_LIVES, decide_claim
+from noroshi.reservations.claims import LEASE, decide_claim
+from noroshi.reservations.doubts import RETRY_KEY_LIVES
 from noroshi.reservations.scheduling import decide_cancellation, decide_confirmation
 
 CONFIRMATION, REMINDER, CANCEL = JobKind.CONFIRMATION, JobKind.REMINDER, JobKind.CANCEL_COMPLETED
@@ -99,7 +100,22 @@ def test_a_payment_confirms_only_if_it_comes_to_the_total(payment: Payment, verd
     # L5
     found = decide_confirmation(booking(), payment, EARLY)
     assert found.verdict is verdict
-    assert found.is_recorded is (verdict is PaymentVerdict.CONFIRMED)
+    assert (found.policy is not None) is bool(found.jobs) is (verdict is PaymentVerdict.CONFIRMED)
+
+
+def test_too_little_is_recorded_once_and_never_over_a_payment_in_full() -> None:
+    # L5: for the operator to see; nothing is confirmed by it
+    short = replace(PAID, amount=9_499)
+    for of, is_recorded in (
+        (reservation(), True),
+        (reservation(paid_amount=9_499), False),
+        (reservation(paid_amount=9_000), True),
+        (cancelled(), True),
+        (confirmed(paid_amount=9_500), False),
+    ):
+        found = decide_confirmation(booking(of), short, EARLY)
+        assert (found.verdict, found.is_recorded, found.jobs) == (PaymentVerdict.AMOUNT_TOO_LOW, is_recorded, ())
+    assert not decide_confirmation(booking(), replace(PAID, currency="usd"), EARLY).is_recorded
 
 
 def test_the_policy_is_the_farms_when_it_is_confirmed() -> None:

@@ -1,11 +1,14 @@
 """What the customer reads (L13): natural Japanese, nothing empty, never too long for LINE."""
 
+from typing import get_args, get_type_hints
+
 from msgspec.structs import replace
 from tests.reservation_cast import FARM, LINE_USER_ID, booking, jst, reservation
 
 from noroshi.domain.japan import pickup_display
 from noroshi.domain.notification_jobs import JobKind
 from noroshi.domain.reservations import ReservationId
+from noroshi.entrypoints.api.reservations import FarmBody, ReservationBody
 from noroshi.reservations.context import build_context
 from noroshi.reservations.messages import LONGEST_TEXT, MessageBuilder, text_units
 
@@ -38,7 +41,7 @@ def test_a_confirmation() -> None:
         "【受け渡しコード】\n0417\n※受け渡しの際に、係の者へお伝えください。\n\n"
         "【ご予約内容】\n5kg × 2袋　5,000円\n10kg × 1袋　4,500円\n小計　9,500円\n\n"
         "ご予約番号：237\n\n"
-        "当日お会いできますことを、心よりお待ちしております。"
+        "当日のお越しを心よりお待ちしております。"
     )
 
 
@@ -53,7 +56,7 @@ def test_a_reminder() -> None:
 def test_a_cancellation_says_neither_where_nor_the_code() -> None:
     # L13
     text = BUILDER.build_cancel_completed(build_context(booking()))
-    assert text.startswith("ご予約のキャンセルを承りました。")
+    assert text.startswith("ご予約のキャンセルを承りました。\n下記のご予約を取り消しました。\n\n")
     assert "12月3日（水）19:00〜20:00" in text
     assert "0417" not in text
     assert "受け渡し場所" not in text
@@ -85,20 +88,30 @@ def test_only_sizes_that_were_reserved_have_a_line() -> None:
     assert "【ご予約内容】\nコシヒカリ 25kg × 3袋　33,000円\n小計　33,000円\n\n" in text
 
 
+def limits_of(body: type, of: str) -> dict[str, int]:
+    """Of each field of a body of the API that has one."""
+    found: dict[str, int] = {}
+    for field, hint in get_type_hints(body, include_extras=True).items():
+        for meta in (meta for kind in (hint, *get_args(hint)) for meta in getattr(kind, "__metadata__", ())):
+            if getattr(meta, of, None) is not None:
+                found[field] = getattr(meta, of)
+    return found
+
+
 def test_no_message_is_longer_than_line_allows() -> None:
-    # L13: the longest texts a farm may have, in characters that count twice
-    label = "🌾" * 50
-    farm = replace(
-        FARM,
-        pickup_place_name="🌾" * 100,
-        pickup_map_url="https://example.com/" + "a" * 980,
-        pickup_detail_memo="🌾" * 1_000,
-        label_5kg=label,
-        label_10kg=label,
-        label_25kg=label,
+    # L13: the longest texts that the API takes of a farm, in characters that count twice
+    texts = {field: limit for field, limit in limits_of(FarmBody, "max_length").items() if field != "name"}
+    assert set(texts) == {
+        *("pickup_place_name", "pickup_map_url", "pickup_detail_memo", "label_5kg", "label_10kg", "label_25kg")
+    }
+    farm = replace(FARM, **{field: "🌾" * limit for field, limit in texts.items()})
+    numbers = limits_of(ReservationBody, "le")
+    of = reservation(
+        reservation_id=ReservationId(2**63 - 1),
+        pickup_start=jst("2025-12-31 22:30"),
+        pickup_end=jst("2026-12-31 23:30"),
+        **{f"{name}_{size}": numbers[f"{name}_{size}"] for name in ("qty", "subtotal") for size in (5, 10, 25)},
     )
-    many = {f"{name}_{size}": 999_999_999 for name in ("qty", "subtotal") for size in (5, 10, 25)}
-    of = reservation(reservation_id=ReservationId(2**63 - 1), **many)
     for kind in JobKind:
         assert text_units(BUILDER.build(kind, build_context(booking(of, farm=farm)))) <= LONGEST_TEXT
 

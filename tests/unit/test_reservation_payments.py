@@ -84,6 +84,19 @@ def test_what_is_forged_altered_old_or_from_the_future_is_not(header: str | None
     assert not SIGNATURES.is_genuine(BODY, header)
 
 
+def test_the_vector_of_stripes_own_library() -> None:
+    # L5, providers.md 13
+    class ThatMoment(FixedClock):
+        def now(self) -> Instant:
+            return Instant(1_700_000_000_000_000)
+
+    signatures = StripeSignatures(["whsec_testsecret"], ThatMoment())  # type: ignore[arg-type]
+    body = b'{"id":"evt_1","object":"event","type":"payment_intent.succeeded"}'
+    digest = "020549498c68fde34b82deeefe8036dc6728b930be734762399c3063c8835c4b"
+    assert signatures.is_genuine(body, f"t=1700000000,v1={digest}")
+    assert not signatures.is_genuine(body, f"t=1700000000,v1={digest[:-1]}c")
+
+
 def test_a_body_that_is_no_text_is_not_genuine() -> None:
     assert not SIGNATURES.is_genuine(b"\xff", signed())
 
@@ -146,6 +159,8 @@ def test_a_session_without_an_intent_is_named_itself() -> None:
     ("body", "verdict"),
     [
         (event("charge.refunded", **INTENT), PaymentVerdict.IGNORED),
+        (b'{"object":"v2.core.event","type":"v1.billing.meter.no_meter_found"}', PaymentVerdict.IGNORED),
+        (event("customer.updated", id=5, metadata="of another kind", currency=None), PaymentVerdict.IGNORED),
         (event(COMPLETED, **{**SESSION, "payment_status": "unpaid"}), PaymentVerdict.IGNORED),
         (event(COMPLETED, **{**SESSION, "payment_status": "no_payment_required"}), PaymentVerdict.IGNORED),
         (event(SUCCEEDED, is_live=False, **INTENT), PaymentVerdict.WRONG_MODE),
@@ -169,7 +184,9 @@ def test_test_mode_confirms_where_the_setting_says_so() -> None:
     assert read_event(event(SUCCEEDED, **INTENT), is_live=False).verdict is PaymentVerdict.WRONG_MODE
 
 
-@pytest.mark.parametrize("body", [b"", b"{", b"[]", b'{"id":1}', b"[" * 100_000])
+@pytest.mark.parametrize(
+    "body", [b"", b"{", b"[]", b'{"id":1}', b'{"type":"payment_intent.succeeded"}', b"[" * 100_000]
+)
 def test_a_signed_body_that_is_no_event_is_refused(body: bytes) -> None:
     with pytest.raises(ProblemError) as caught:
         read_event(body, is_live=True)

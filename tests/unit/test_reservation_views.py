@@ -8,8 +8,9 @@ from tests.reservation_cast import FARM, PICKUP_END, booking, cancelled, confirm
 
 from noroshi.domain.instants import plus
 from noroshi.domain.notification_jobs import Booking, DisplayState, JobKind, JobStatus
-from noroshi.domain.reservations import ReminderPolicy
-from noroshi.domain.shop import Why
+from noroshi.domain.reservations import PaymentStatus, ReminderPolicy
+from noroshi.domain.shop import SENTENCES, Why
+from noroshi.entrypoints.api.shop_sentences import japanese
 from noroshi.reservations.booked import view_booked
 from noroshi.reservations.display import view_kind, view_kinds, why_no_resend
 
@@ -17,6 +18,7 @@ CONFIRMATION, REMINDER, CANCEL = JobKind.CONFIRMATION, JobKind.REMINDER, JobKind
 DASH, NONE = DisplayState.DASH, DisplayState.NONE
 PENDING, SENT, FAILED = JobStatus.PENDING, JobStatus.SENT, JobStatus.FAILED
 LATE = jst("2025-12-02 12:00")
+CANCELLED_THEN_PAID = cancelled(payment_status=PaymentStatus.SUCCEEDED, paid_amount=9_500)
 PAID_THEN_CANCELLED = cancelled(confirmed_at=jst("2025-12-01 01:54"), reminder_policy=ReminderPolicy.FIXED_48H)
 
 TABLE = [
@@ -43,10 +45,16 @@ TABLE = [
     (booking(cancelled()), CONFIRMATION, DASH, Why.UNCONFIRMED),
     (booking(cancelled()), REMINDER, DASH, Why.UNCONFIRMED),
     (booking(cancelled()), CANCEL, NONE, Why.MISSING),
+    # money that confirmed nothing
+    (booking(reservation(paid_amount=9_499)), CONFIRMATION, DASH, Why.PAID_TOO_LITTLE),
+    (booking(reservation(paid_amount=9_499)), REMINDER, DASH, Why.PAID_TOO_LITTLE),
+    (booking(CANCELLED_THEN_PAID), CONFIRMATION, DASH, Why.PAID_AFTER_CANCELLATION),
+    (booking(CANCELLED_THEN_PAID), REMINDER, DASH, Why.PAID_AFTER_CANCELLATION),
     # cancelled afterwards
     (booking(PAID_THEN_CANCELLED), CONFIRMATION, NONE, Why.MISSING),
     (booking(PAID_THEN_CANCELLED, job(CONFIRMATION, SENT)), CONFIRMATION, DisplayState.SENT, None),
     (booking(PAID_THEN_CANCELLED), REMINDER, DASH, Why.CANCELLED),
+    (booking(cancelled(confirmed_at=LATE, cancelled_at=LATE)), REMINDER, DASH, Why.TOO_SOON),
     *((booking(PAID_THEN_CANCELLED, job(REMINDER, s)), REMINDER, DisplayState(s), None) for s in JobStatus),
     *((booking(PAID_THEN_CANCELLED, job(CANCEL, s)), CANCEL, DisplayState(s), None) for s in JobStatus),
 ]
@@ -90,6 +98,44 @@ def test_what_a_person_may_send_again(
 ) -> None:
     # L11
     assert why_no_resend(job(kind, status, attempt_count=attempts), is_cancelled=is_cancelled) is refusal
+
+
+@pytest.mark.parametrize(
+    ("error", "is_in_doubt"),
+    [
+        ("no answer: ReadTimeout", True),
+        ("500: ", True),
+        ("503: overloaded", True),
+        ("outcome unknown: an attempt began at 2025-12-01T10:00:00.000000+00:00, and nobody knows how it ended", True),
+        ('429: {"message":"You have reached your monthly limit."}', False),
+        ("400: no answer", False),
+        ("customer_line_user_id is missing", False),
+    ],
+)
+def test_what_may_have_arrived_says_until_when_it_can_be_sent_again_without_harm(error: str, is_in_doubt: bool) -> None:
+    # L10, L11: LINE forgets the key after 24 hours
+    view = view_kind(booking(confirmed(), job(CONFIRMATION, FAILED, attempt_count=1, last_error=error)), CONFIRMATION)
+    assert view.no_resend is None
+    assert view.doubles_after == (jst("2025-12-02 01:53") if is_in_doubt else None)
+
+
+def test_what_cannot_be_sent_again_warns_of_nothing() -> None:
+    failed = job(CONFIRMATION, FAILED, attempt_count=5, last_error="500: ")
+    assert view_kind(booking(confirmed(), failed), CONFIRMATION).doubles_after is None
+
+
+@pytest.mark.parametrize("why", Why)
+def test_every_reason_is_a_sentence_in_both_languages(why: Why) -> None:
+    # L4
+    assert SENTENCES[why].endswith(".")
+    assert japanese(why).endswith("。")
+
+
+def test_no_reason_says_more_than_is_known() -> None:
+    # a reminder that cron stood still over was due, and money in another currency came in
+    assert SENTENCES[Why.CANCELLED] == "The reservation was cancelled before a reminder was sent."
+    assert japanese(Why.CANCELLED) == "リマインダーを送る前に、予約がキャンセルされました。"
+    assert "no payment in yen" in SENTENCES[Why.UNCONFIRMED]
 
 
 @pytest.mark.parametrize(

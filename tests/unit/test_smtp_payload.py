@@ -2,9 +2,12 @@
 
 import re
 import time
+from collections import Counter
+from collections.abc import Callable
 from email import message_from_bytes, policy
 from email.message import EmailMessage, Message
 from pathlib import Path
+from typing import Any
 
 import pytest
 from dispatch_cast import NOW
@@ -13,8 +16,10 @@ from hypothesis import strategies as st
 from smtp_cast import Mailroom, an_attempt, channel_to, mailroom, named
 
 from noroshi.domain.deliveries import Attempt
+from noroshi.domain.ids import batch_of
 from noroshi.domain.outcomes import Rejected, Sent
 from noroshi.domain.templates import Content
+from noroshi.flow.send.email.smtp import payload
 from noroshi.flow.send.email.smtp.addresses import Address, Mailbox, read_mailbox
 from noroshi.flow.send.email.smtp.payload import Letter, Letterhead
 from noroshi.flow.send.email.smtp.plain_text import text_of
@@ -175,6 +180,27 @@ def test_a_text_is_encoded_once_for_letters_in_a_row_and_never_mistaken_for_anot
     letters = [head.letter(n, an_attempt(n, Content(text))) for n, text in enumerate(texts)]
     messages = [message_from_bytes(unstuffed(one), policy=policy.default) for one in letters if isinstance(one, Letter)]
     assert [message.get_content().strip() for message in messages] == texts
+
+
+async def test_what_the_letters_of_a_batch_share_is_built_once(monkeypatch: pytest.MonkeyPatch) -> None:  # B7
+    built: Counter[str] = Counter()
+
+    def counted(name: str, build: Callable[..., Any]) -> Callable[..., Any]:
+        def count(*words: Any) -> Any:
+            built[name] += 1
+            return build(*words)
+
+        return count
+
+    monkeypatch.setattr(payload, "_encode", counted("parts", payload._encode))
+    monkeypatch.setattr(payload, "format_datetime", counted("heads", payload.format_datetime))
+    monkeypatch.setattr(payload, "show", counted("tags", payload.show))
+    content = Content("Grüße", subject="Hello", metadata={"html_body": "<p>Grüße</p>"})
+    attempts = [an_attempt(person, content) for person in range(1, 31)]
+    async with mailroom() as (room, port), channel_to(port) as channel:
+        assert {type(said) for said in await channel.send(attempts)} == {Sent}
+    assert len(room.taken) == 30
+    assert built == {"parts": 2, "heads": 1, "tags": len({batch_of(one.key.notification_id) for one in attempts})}
 
 
 def test_the_text_body_of_the_template_goes_before_its_body() -> None:  # N1.4

@@ -8,6 +8,8 @@ from typing import Any, Generic, TypeVar
 
 from msgspec import Struct
 
+from noroshi.domain.inbox import InboxContent
+
 T = TypeVar("T")
 
 
@@ -165,6 +167,57 @@ class Device(Struct, frozen=True):
     last_used_at: datetime
 
 
+class InboxEntry(Struct, frozen=True):
+    """A notification in a person's inbox. The `entry_id`s of one person rise without a gap."""
+
+    entry_id: int
+    notification_id: str
+    category: str
+    content: InboxContent
+    created_at: datetime
+    read_at: datetime | None
+    archived_at: datetime | None
+
+
+class InboxState(Struct, frozen=True):
+    """`unread` counts what is neither read nor archived; `changes` rises when earlier entries were marked or went."""
+
+    unread: int
+    last_entry_id: int
+    changes: int
+
+
+class Marked(Struct, frozen=True):
+    """`unread` is how many are left."""
+
+    entry_id: int
+    read_at: datetime | None
+    archived_at: datetime | None
+    unread: int
+
+
+class ReadAll(Struct, frozen=True):
+    """`read` counts what this call has read."""
+
+    read: int
+    unread: int
+
+
+class Token(Struct, frozen=True):
+    """Opens the inbox and the preferences of this person and nothing else."""
+
+    user_id: str
+    token: str
+    expires_at: datetime
+
+
+class Ticket(Struct, frozen=True):
+    """Opens one stream or socket: `?ticket=...`."""
+
+    ticket: str
+    expires_at: datetime
+
+
 class QuietHours(Struct, frozen=True):
     enabled: bool
     start: str
@@ -286,6 +339,20 @@ class Replayed(Struct, frozen=True):
 class Discarded(Struct, frozen=True):
     discarded: int
     is_complete: bool
+
+
+class Enqueued(Struct, frozen=True):
+    """A request that was written in the caller's own transaction: `batch_id` says what it became, `code` and `error`
+    why it became nothing."""
+
+    request_id: str
+    state: str
+    idempotency_key: str | None
+    batch_id: str | None
+    code: str | None
+    error: str | None
+    created_at: datetime
+    created_by: str
 
 
 class Pause(Struct, frozen=True):

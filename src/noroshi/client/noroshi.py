@@ -1,4 +1,4 @@
-"""Noroshi: settings, or the address of a server, in; everything the API can do, as methods, out."""
+"""Noroshi: settings, or the address of a server, in; everything the API can do with notifications, as methods, out."""
 
 import os
 from collections.abc import AsyncIterator, Mapping, Sequence
@@ -14,6 +14,7 @@ from noroshi.client.answers import Page
 from noroshi.client.calls import Caller, given, place
 from noroshi.client.errors import NoroshiError
 from noroshi.client.following import follow
+from noroshi.client.inbox import InboxCaller
 from noroshi.client.transports import AsgiApp, AsgiTransport, Transport
 from noroshi.domain.requests import AcceptedAnswer
 from noroshi.ports.clock import Clock
@@ -31,7 +32,7 @@ def _load(name: str) -> Any:
     return getattr(import_module(module), attribute)
 
 
-class Noroshi(Caller):
+class Noroshi(InboxCaller):
     """`Noroshi(settings)` is a whole Noroshi inside this process, without any server; `Noroshi.connect(url, key)`
     talks to a server. Both are used as `async with`, or started and stopped. Methods raise NoroshiError."""
 
@@ -189,6 +190,9 @@ class Noroshi(Caller):
         body = given(platform=platform, device_token=device_token, app_version=app_version)
         return await self._post(answers.Device, place("users", user_id, "devices"), body)
 
+    async def remove_device(self, user_id: str, token_id: int) -> None:
+        await self._delete(place("users", user_id, "devices", token_id))
+
     async def preferences(self, user_id: str) -> answers.Preferences:
         return await self._get(answers.Preferences, place("users", user_id, "notification-preferences"))
 
@@ -281,6 +285,19 @@ class Noroshi(Caller):
     async def discard_all(self, **matching: str | bool | None) -> answers.Discarded:
         """All that match; without any filter `all=True` must be said."""
         return await self._post(answers.Discarded, place("dead-letters", "discard"), given(**matching))
+
+    async def requests(
+        self, *, state: str | None = None, limit: int | None = None, cursor: str | None = None
+    ) -> Page[answers.Enqueued]:
+        """What was enqueued in callers' own transactions, newest first; `state` is waiting, taken or dead."""
+        return await self._get(Page[answers.Enqueued], place("requests"), state=state, limit=limit, cursor=cursor)
+
+    async def request(self, request_id: str) -> answers.Enqueued:
+        return await self._get(answers.Enqueued, place("requests", request_id))
+
+    async def retry_request(self, request_id: str) -> answers.Enqueued:
+        """Takes a dead one in again."""
+        return await self._post(answers.Enqueued, place("requests", request_id, "retry"))
 
     async def pauses(self, *, cursor: str | None = None) -> Page[answers.Pause]:
         return await self._get(Page[answers.Pause], place("pauses"), cursor=cursor)

@@ -2,8 +2,8 @@
 
 from msgspec import Struct
 
-SENT_STATUSES = frozenset({200, 409})
-"""409: a push with this retry key was taken before."""
+SENT_STATUSES = frozenset({200, 202, 409})
+"""Taken; 409: a push with this retry key was taken before."""
 
 
 class LineAnswer(Struct, frozen=True):

@@ -86,7 +86,8 @@ class PaymentVerdict(StrEnum):
 
 
 class Confirmation(Struct, frozen=True):
-    """What a payment changes: nothing unless it is recorded; a cancelled reservation stays so and gets no jobs."""
+    """What a payment changes: nothing unless it is recorded; a cancelled reservation stays so and gets no jobs, and
+    what is too little is recorded for people to see, and pays for nothing."""
 
     verdict: PaymentVerdict
     is_recorded: bool = False

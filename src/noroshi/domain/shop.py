@@ -53,6 +53,8 @@ class Why(StrEnum):
     """Why there is no job, or why one may not be sent again."""
 
     UNCONFIRMED = "unconfirmed"
+    PAID_TOO_LITTLE = "paid_too_little"
+    PAID_AFTER_CANCELLATION = "paid_after_cancellation"
     TOO_SOON = "too_soon"
     NOT_AFTER_CONFIRMATION = "not_after_confirmation"
     NOT_BEFORE_PICKUP = "not_before_pickup"
@@ -65,14 +67,35 @@ class Why(StrEnum):
     RESERVATION_CANCELLED = "reservation_cancelled"
 
 
+SENTENCES: dict[Why, str] = {
+    Why.UNCONFIRMED: "The reservation is not confirmed: no payment in yen has come in for it.",
+    Why.PAID_TOO_LITTLE: "The reservation is not confirmed: what came in for it is less than its total.",
+    Why.PAID_AFTER_CANCELLATION: "The payment came in after the cancellation: nothing was confirmed, and whether it is "
+    "refunded is for a person to decide.",
+    Why.TOO_SOON: "It was confirmed less than 48 hours before the pickup: nobody is reminded so shortly before.",
+    Why.NOT_AFTER_CONFIRMATION: "The reminder would have been due no later than the confirmation itself.",
+    Why.NOT_BEFORE_PICKUP: "The reminder would have been due no earlier than the pickup.",
+    Why.CANCELLED: "The reservation was cancelled before a reminder was sent.",
+    Why.NOT_CANCELLED: "The reservation is not cancelled.",
+    Why.MISSING: "By the rules there should be a job, and there is none: somebody has to look into it.",
+    Why.NOT_FAILED: "Only what has failed can be sent again.",
+    Why.FINAL: "A notice of cancellation is tried once, and its failure is final: tell the customer in another way.",
+    Why.TOO_MANY_ATTEMPTS: "It was tried five times, which is the most: tell the customer in another way.",
+    Why.RESERVATION_CANCELLED: "Its reservation is cancelled: what it says is no longer true. Nobody is to be told.",
+}
+"""In English, as the API says them; the pages have them in Japanese."""
+
+
 class KindView(Struct, frozen=True):
-    """One kind of notification of one reservation, as the operator sees it. `no_resend` None: the button is there."""
+    """One kind of notification of one reservation, as the operator sees it. `no_resend` None: the button is there;
+    `doubles_after`: LINE may have taken it, and from then on it may arrive twice if it is sent again."""
 
     kind: JobKind
     state: DisplayState
     why: Why | None = None
     job: Job | None = None
     no_resend: Why | None = None
+    doubles_after: Instant | None = None
 
 
 class BookingView(Struct, frozen=True):

@@ -12,12 +12,10 @@ from noroshi.domain.notification_jobs import (
     JobStatus,
 )
 from noroshi.reservations.display import why_no_resend
+from noroshi.reservations.doubts import OUTCOME_UNKNOWN, RETRY_KEY_LIVES
 
 LEASE = timedelta(seconds=30)
 """How long one sender is alone; every claim begins it anew."""
-
-RETRY_KEY_LIVES = timedelta(hours=24)
-"""As long as LINE knows a push again by its key."""
 
 _SEND = ClaimDecision(ClaimVerdict.SEND)
 
@@ -45,7 +43,7 @@ def _mind_doubts(facts: ClaimFacts) -> ClaimDecision:
         return _fail("message_text is empty")
     # The attempt to come must end while LINE still knows the key of the one before.
     if facts.open_since is not None and plus(facts.open_since, RETRY_KEY_LIVES) < plus(facts.now, LEASE):
-        return _fail(f"outcome unknown: an attempt began at {iso(facts.open_since)}, and nobody knows how it ended")
+        return _fail(f"{OUTCOME_UNKNOWN}: an attempt began at {iso(facts.open_since)}, and nobody knows how it ended")
     if job.kind is JobKind.REMINDER and facts.is_cancelled:
         return _fail("reservation cancelled: an earlier attempt has no known outcome, and no other is made")
     if job.kind is JobKind.REMINDER and facts.now > facts.event_end:

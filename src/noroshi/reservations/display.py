@@ -1,7 +1,9 @@
 """The operator's view: a booking in; for each kind of notification one of five states, and why, out (L4, L11)."""
 
 from noroshi.domain.notification_jobs import MAX_ATTEMPTS, Booking, DisplayState, Job, JobKind, JobStatus
+from noroshi.domain.reservations import PaymentStatus, Reservation
 from noroshi.domain.shop import KindView, Why
+from noroshi.reservations.doubts import doubles_after
 from noroshi.reservations.reminders import plan_reminder
 
 
@@ -17,7 +19,8 @@ def view_kind(booking: Booking, kind: JobKind) -> KindView:
     if job is None:
         return KindView(kind, DisplayState.NONE, Why.MISSING, no_resend=Why.NOT_FAILED)
     no_resend = why_no_resend(job, is_cancelled=booking.reservation.is_cancelled)
-    return KindView(kind, DisplayState(job.status), job=job, no_resend=no_resend)
+    doubtful = doubles_after(job) if no_resend is None else None
+    return KindView(kind, DisplayState(job.status), job=job, no_resend=no_resend, doubles_after=doubtful)
 
 
 def _why_not_wanted(booking: Booking, kind: JobKind, job: Job | None) -> Why | None:
@@ -25,13 +28,18 @@ def _why_not_wanted(booking: Booking, kind: JobKind, job: Job | None) -> Why | N
     if kind is JobKind.CANCEL_COMPLETED:
         return None if reservation.is_cancelled else Why.NOT_CANCELLED
     if reservation.confirmed_at is None:
-        return Why.UNCONFIRMED
+        return _why_unconfirmed(reservation)
     if kind is JobKind.CONFIRMATION or job is not None:
         return None
-    if reservation.is_cancelled:
-        return Why.CANCELLED
     policy = reservation.reminder_policy or booking.farm.reminder_policy
-    return plan_reminder(policy, reservation.event_start, reservation.confirmed_at).why
+    ruled_out = plan_reminder(policy, reservation.event_start, reservation.confirmed_at).why
+    return Why.CANCELLED if ruled_out is None and reservation.is_cancelled else ruled_out
+
+
+def _why_unconfirmed(reservation: Reservation) -> Why:
+    if reservation.payment_status is PaymentStatus.SUCCEEDED:
+        return Why.PAID_AFTER_CANCELLATION
+    return Why.UNCONFIRMED if reservation.paid_amount is None else Why.PAID_TOO_LITTLE
 
 
 def why_no_resend(job: Job, *, is_cancelled: bool) -> Why | None:

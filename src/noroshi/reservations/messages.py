@@ -33,7 +33,7 @@ class MessageBuilder:
             _code(context),
             _rice(context),
             _number(context),
-            "当日お会いできますことを、心よりお待ちしております。",
+            "当日のお越しを心よりお待ちしております。",
         )
 
     def build_reminder(self, context: NotificationContext) -> str:
@@ -49,7 +49,7 @@ class MessageBuilder:
 
     def build_cancel_completed(self, context: NotificationContext) -> str:
         return _joined(
-            "ご予約のキャンセルを承りました。\n下記のご予約は取り消されております。",
+            "ご予約のキャンセルを承りました。\n下記のご予約を取り消しました。",
             _when(context),
             _rice(context),
             _number(context),

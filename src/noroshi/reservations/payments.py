@@ -32,6 +32,12 @@ class _Content(Struct):
     object: _Money = field(default_factory=_Money)
 
 
+class _Envelope(Struct):
+    """What every event has, whatever it is about."""
+
+    type: str
+
+
 class _Event(Struct):
     id: str
     type: str
@@ -48,22 +54,24 @@ class EventReading(Struct, frozen=True):
     reason: str = ""
 
 
+_open = msgspec.json.Decoder(_Envelope).decode
 _decode = msgspec.json.Decoder(_Event).decode
 
 
 def read_event(body: bytes, *, is_live: bool) -> EventReading:
-    """Of an event whose signature was right."""
+    """Of an event whose signature was right. What another event is made of is no matter."""
     try:
+        kind = _open(body).type
+        if kind not in (SESSION_COMPLETED, INTENT_SUCCEEDED):
+            return EventReading(kind, reason="another event")
         event = _decode(body)
     except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError):
         raise ProblemError("bad_json", "The body is not an event of Stripe.") from None
     money = event.data.object
     if event.type == SESSION_COMPLETED:
         amount, reference = money.amount_total, _intent_of(money)
-    elif event.type == INTENT_SUCCEEDED:
-        amount, reference = money.amount_received, money.id
     else:
-        return EventReading(event.type, reason="another event")
+        amount, reference = money.amount_received, money.id
     if event.livemode is not is_live:
         return EventReading(event.type, verdict=PaymentVerdict.WRONG_MODE, reason="livemode unlike the setting")
     if event.type == SESSION_COMPLETED and money.payment_status != "paid":

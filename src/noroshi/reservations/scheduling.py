@@ -28,9 +28,10 @@ def decide_confirmation(booking: Booking, payment: Payment, now: Instant) -> Con
     reservation = booking.reservation
     if payment.currency.lower() != CURRENCY:
         return Confirmation(PaymentVerdict.WRONG_CURRENCY)
-    if payment.amount < reservation.total:
-        return Confirmation(PaymentVerdict.AMOUNT_TOO_LOW)
     is_news = reservation.payment_status is not PaymentStatus.SUCCEEDED
+    if payment.amount < reservation.total:
+        is_seen = reservation.paid_amount == payment.amount
+        return Confirmation(PaymentVerdict.AMOUNT_TOO_LOW, is_recorded=is_news and not is_seen)
     if reservation.is_cancelled:
         return Confirmation(PaymentVerdict.CANCELLED, is_recorded=is_news)
     jobs = tuple(plan_jobs(booking, now))

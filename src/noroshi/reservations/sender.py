@@ -15,13 +15,14 @@ from noroshi.domain.line import LineAnswer
 from noroshi.domain.notification_jobs import Claim, ClaimDecision, ClaimVerdict, DueJobs, Job, JobId, LeaseAnswer
 from noroshi.domain.problems import ProblemError
 from noroshi.domain.reservations import ReservationId
-from noroshi.domain.shop import JobReport, SendReport, SendResult
+from noroshi.domain.shop import SENTENCES, JobReport, SendReport, SendResult, Why
 from noroshi.ports.clock import Clock
 from noroshi.ports.crash_points import CrashPoints
 from noroshi.ports.dice import Dice
 from noroshi.ports.line import Line
 from noroshi.ports.notification_jobs import NotificationJobs
 from noroshi.reservations.claims import LEASE, decide_claim
+from noroshi.reservations.doubts import NO_ANSWER
 from noroshi.reservations.reports import rehearse, report_job, report_run
 
 DEFAULT_LIMIT = 50
@@ -195,9 +196,9 @@ class Sender:
 
 
 def _refused(decision: ClaimDecision) -> ProblemError:
-    return ProblemError("conflict", f"The job may not be sent again: {decision.error}.")
+    return ProblemError("conflict", f"The job may not be sent again. {SENTENCES[Why(str(decision.error))]}")
 
 
 def _error_of(answer: LineAnswer) -> str:
     """In full: status and body, never a header of the request."""
-    return f"no answer: {answer.body}" if answer.status is None else f"{answer.status}: {answer.body}"
+    return f"{NO_ANSWER}: {answer.body}" if answer.status is None else f"{answer.status}: {answer.body}"

@@ -72,6 +72,9 @@ class Shop:
     async def schedule_for_reservation(self, tenant: TenantId, payment: Payment) -> PaymentVerdict:
         """The initial attempt is made by the call that made the CONFIRMATION, and by no other."""
         verdict = await self._jobs.schedule_for_reservation(tenant, payment, decide_confirmation)
+        if verdict not in (PaymentVerdict.CONFIRMED, PaymentVerdict.REPEATED):
+            _log.warning("payment_confirmed_nothing", reservation_id=payment.reservation_id, code=verdict)
+            return verdict
         _log.info("payment_taken", reservation_id=payment.reservation_id, code=verdict)
         if verdict is PaymentVerdict.CONFIRMED:
             await self._attempt(tenant, payment.reservation_id)

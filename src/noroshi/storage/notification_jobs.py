@@ -53,7 +53,9 @@ class StoredNotificationJobs:
             if decided.is_recorded and decided.policy is not None:
                 await turn.run("confirm_reservation", tenant, reservation_id, *paid, decided.policy.value, now)
             elif decided.is_recorded:
-                await turn.run("record_payment", tenant, reservation_id, *paid, now)
+                is_short = decided.verdict is PaymentVerdict.AMOUNT_TOO_LOW
+                name = "record_short_payment" if is_short else "record_payment"
+                await turn.run(name, tenant, reservation_id, *paid, now)
             await _insert_jobs(turn, tenant, reservation_id, decided.jobs)
             return decided.verdict
 
@@ -98,8 +100,8 @@ class StoredNotificationJobs:
             paused = await turn.one("is_line_paused")
             if paused is not None and paused[0]:
                 return LeaseAnswer.PAUSED
-            until = iso(plus(turn.now, span))
-            is_taken = await turn.has_changed("take_lease", tenant, holder, until, iso(turn.now))
+            until, unbelievable = iso(plus(turn.now, span)), iso(plus(turn.now, 2 * span))
+            is_taken = await turn.has_changed("take_lease", tenant, holder, until, iso(turn.now), unbelievable)
             return LeaseAnswer.TAKEN if is_taken else LeaseAnswer.BUSY
 
         return await self._turns.turn("take_lease", work)

@@ -98,6 +98,35 @@ def test_what_is_read_on_one_page_is_read_on_the_other(shop: Shop, visit: Open, 
     expect(second.bell).to_have_accessible_name("Notifications, 1 unread")
 
 
+def test_when_another_person_takes_the_page_nothing_of_the_former_stays(shop: Shop, visit: Open, person: str) -> None:
+    page = opened(shop, visit, person, "one", "two")
+    expect(page.bell).to_have_accessible_name("Notifications, 2 unread")
+    page.page.route("**/users/somebody-else/**", lambda route: None)  # whose inbox is not answered yet
+    page.page.evaluate("document.querySelector('noroshi-inbox').setAttribute('user', 'somebody-else')")
+    assert page.titles == []
+    assert page.bell.get_attribute("aria-label") == "Notifications"
+    assert page.page.locator("noroshi-inbox .badge").is_hidden()
+    assert page.page.evaluate("document.querySelector('noroshi-inbox').unread") == 0
+
+
+def test_an_answer_for_the_former_person_does_not_count_for_the_next(shop: Shop, visit: Open, person: str) -> None:
+    page = opened(shop, visit, person, "one", "two", "three")
+    held: list[Any] = []
+    page.page.route("**/archive", held.append)
+    page.page.get_by_role("button", name="Archive: two").click()
+    expect(page.page.locator("noroshi-inbox li")).to_have_count(2)
+    other = shop.newcomer(f"{person}-and-another")
+    changing = "([user, token]) => { const one = document.querySelector('noroshi-inbox');"
+    changing += " one.setAttribute('token', token); one.setAttribute('user', user) }"
+    page.page.evaluate(changing, [other, shop.token(other)])
+    expect(page.page.locator("noroshi-inbox .note")).to_be_visible()  # the list of the next person, which is empty
+    with page.page.expect_response("**/archive"):
+        held[0].continue_()
+    expect(page.bell).to_have_accessible_name("Notifications")
+    expect_unread(shop, person, 2)
+    assert page.bell.get_attribute("aria-label") == "Notifications"
+
+
 def test_older_entries_come_on_demand(shop: Shop, visit: Open, person: str) -> None:
     for number in range(25):
         shop.tell(f"entry {number}", user_id=person)

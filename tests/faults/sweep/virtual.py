@@ -17,6 +17,7 @@ from noroshi.domain.instants import Instant, plus
 from noroshi.domain.outcomes import Outcome, Unknown
 from noroshi.domain.records import KeyScope
 from noroshi.domain.requests import Caller, NotificationRequest
+from noroshi.flow import way
 from noroshi.flow.accept import enqueued, intake
 from noroshi.flow.dispatch import sweeper
 from noroshi.flow.dispatch.settings import DispatchSettings
@@ -28,7 +29,7 @@ from noroshi.storage.postgres.store import PostgresStore
 from noroshi.storage.sqlite.connection import open_connection
 from noroshi.storage.sqlite.store import open_inline_store
 from noroshi.storage.store import Store
-from tests.faults.machinery.kept_store import KeptStore, StoreDatabase, StoreFile
+from tests.faults.machinery.kept_store import KeptStore, StoreDatabase
 from tests.faults.machinery.load import Heard, Posted
 from tests.faults.machinery.reckoning import Asked, Crash, Reckoning, reckon
 from tests.faults.machinery.sim_loop import CrashError
@@ -48,12 +49,7 @@ CALLER = Caller(DEFAULT_TENANT, "virtual", "virtual", frozenset(KeyScope))
 _KEY = bytes(32)
 
 _SELDOM = timedelta(seconds=30)
-_ROUNDS = [
-    (sweeper, "EVERY", _SELDOM),
-    (intake, "_POLL", _SELDOM),
-    (enqueued, "EVERY", _SELDOM),
-    (announcing, "_HEARTBEAT_SECONDS", _SELDOM.total_seconds()),
-]
+_ROUNDS = [(sweeper, "EVERY"), (intake, "_POLL"), (enqueued, "EVERY"), (way, "_TIDY_EVERY")]
 
 Script = Callable[["VirtualNoroshi"], Awaitable[None]]
 
@@ -138,7 +134,8 @@ class Tally:
 
 
 class VirtualNoroshi:
-    """Through any number of lives on one store. `way` and `store` are those of the life that is being lived."""
+    """Through any number of lives on one store. `way` and `store` are those of the life that is being lived. Rounds
+    (looks, sweeps, polls) are as frequent as in service, unless a test says how often they are to be."""
 
     way: Way
     store: Store
@@ -150,8 +147,10 @@ class VirtualNoroshi:
         *providers: VirtualProvider,
         people: int,
         categories: Categories | None = None,
+        rounds_every: timedelta | None = None,
     ) -> None:
         self.kept = kept
+        self._rounds_every = rounds_every or (_SELDOM if isinstance(kept, StoreDatabase) else None)
         self.machine = SimMachine(seed, is_wired=isinstance(kept, StoreDatabase))
         self.clock = self.machine.clock
         self.meter = Tally(self.machine)
@@ -207,8 +206,11 @@ class VirtualNoroshi:
     def _fewer_rounds(self) -> Iterator[None]:
         """An hour of rounds in each second would take a server minutes. Nothing here waits for them."""
         with contextlib.ExitStack() as changes:
-            for module, name, seldom in () if isinstance(self.kept, StoreFile) else _ROUNDS:
-                changes.enter_context(patch.object(module, name, seldom))
+            for module, name in () if self._rounds_every is None else _ROUNDS:
+                changes.enter_context(patch.object(module, name, self._rounds_every))
+            if self._rounds_every is not None:
+                seconds = self._rounds_every.total_seconds()
+                changes.enter_context(patch.object(announcing, "_HEARTBEAT_SECONDS", seconds))
             yield
 
     def _open_store(self) -> Store:

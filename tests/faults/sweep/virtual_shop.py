@@ -23,7 +23,7 @@ from tests.faults.machinery.kept_store import KeptStore, StoreDatabase
 from tests.faults.machinery.sim_loop import CrashError
 from tests.faults.machinery.sim_machine import SimMachine
 from tests.reservation_cast import LINE_USER_ID
-from tests.stand_ins.line_in_memory import LineInMemory
+from tests.stand_ins.line_in_memory import MONTHLY_LIMIT, LineInMemory
 from tests.stores import hasty
 
 MINUTE = timedelta(minutes=1)
@@ -65,6 +65,7 @@ class VirtualShop:
     store: Store
     farm_id: FarmId
     number: ReservationId
+    reminded: ReservationId | None = None
 
     def __init__(self, kept: KeptStore, planted: Callable[[], AbstractContextManager[object]] = nullcontext) -> None:
         self.kept = kept
@@ -74,9 +75,9 @@ class VirtualShop:
         self._planted = planted
         self._live(_furnish)
 
-    def try_out(self, *asks: Ask, crash_at: int = 0) -> Trial:
+    def try_out(self, *asks: Ask, crash_at: int = 0, is_cron_late: bool = False) -> Trial:
         """One reservation through all that is asked of the shop, in order; the process ends at step `crash_at` of it
-        (0: never)."""
+        (0: never). `is_cron_late`: whoever was not answered asks again before cron comes."""
         taken_before, steps, crash = len(self.line.taken), list[str](), None
         points = self.machine.crash_points
 
@@ -88,7 +89,7 @@ class VirtualShop:
 
         waiting: list[Ask] = [begin, *asks]
         for _ in range(_CALM):
-            ended = self._live_through(waiting)
+            ended = self._live_through(waiting, is_cron_late=is_cron_late)
             crash = crash or ended
             if ended is None and not waiting:
                 break
@@ -96,11 +97,12 @@ class VirtualShop:
         points.listeners.clear()
         return self._found(taken_before, steps, crash)
 
-    def _live_through(self, waiting: list[Ask]) -> str | None:
+    def _live_through(self, waiting: list[Ask], *, is_cron_late: bool) -> str | None:
         """One life: everything that waits, and cron until nothing is due. Where it crashed, if it did."""
 
         async def script(shop: "VirtualShop") -> None:
-            await shop.run_cron()
+            if not is_cron_late:
+                await shop.run_cron()
             while waiting:
                 await waiting[0](shop)
                 del waiting[0]
@@ -217,6 +219,33 @@ async def pay(shop: VirtualShop) -> None:
 
 async def cancel(shop: VirtualShop) -> None:
     await shop.shop.schedule_cancel_completed(DEFAULT_TENANT, shop.number)
+
+
+async def pay_while_line_refuses(shop: VirtualShop) -> None:
+    """The month's messages are used up, until the job has failed of it."""
+    shop.line.conduct = lambda _to: MONTHLY_LIMIT
+    await pay(shop)
+    await shop.run_cron()
+    shop.line.conduct = lambda _to: None
+
+
+async def send_again(shop: VirtualShop) -> None:
+    """A person presses the button of what has failed, when whatever a dead sender had is free again."""
+    await shop.clock.sleep(MINUTE)
+    view = await shop.shop.view_booking(DEFAULT_TENANT, shop.number)
+    assert view is not None
+    for kind in view.kinds:
+        if kind.job is not None and kind.no_resend is None:
+            await shop.shop.send_single_job(DEFAULT_TENANT, kind.job.job_id)
+
+
+async def remind_and_cancel(shop: VirtualShop) -> None:
+    """Cron comes once when the reminder is due; whatever becomes of it, the customer cancels next."""
+    if shop.reminded != shop.number:
+        shop.reminded = shop.number
+        await shop.clock.sleep(REMINDED_AFTER)
+        await shop.shop.send_pending_jobs(DEFAULT_TENANT)
+    await cancel(shop)
 
 
 async def wait_for_the_reminder(shop: VirtualShop) -> None:

@@ -14,6 +14,9 @@ from noroshi.entrypoints.api.calls import Row
 
 PROBLEM_JSON = "application/problem+json"
 
+ERRORS_PATH = "/docs/errors"
+"""Where the page is that has an anchor for every code."""
+
 Headers = tuple[tuple[bytes, bytes], ...]
 
 _EVERY_ANSWER: Headers = ((b"cache-control", b"no-store"), (b"x-content-type-options", b"nosniff"))
@@ -98,7 +101,7 @@ def start_of(answer: Answer, request_id: str) -> Message:
 
 def _members(kind: ProblemKind, detail: str, request_id: str) -> dict[str, Any]:
     return {
-        "type": f"/docs/errors#{kind.code}",
+        "type": f"{ERRORS_PATH}#{kind.code}",
         "title": kind.title,
         "status": kind.status,
         "detail": detail,

@@ -1,16 +1,25 @@
-"""Connections: what one turn of the loop writes to a client goes in piece by piece and out in one write."""
+"""Connections: what one turn of the loop writes to a client goes in piece by piece and out in one write; what a client
+sends too slowly goes in and nothing comes out but the end of the connection."""
 
 import asyncio
+from datetime import timedelta
 from typing import Any, cast
 
 from uvicorn._types import ASGISendEvent
-from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
+from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol, RequestResponseCycle
 from uvicorn.protocols.websockets.websockets_sansio_impl import WebSocketsSansIOProtocol
 
 EXTENSION = "noroshi.connection"
 """Under this name a request for a stream finds its connection in the scope."""
 
+_CycleOrNone = RequestResponseCycle | None
+"""uvicorn has none before the first request, though it does not say so."""
+
 _OF_A_STREAM = b"/inbox/stream"
+_TOO_SLOW = (
+    b"HTTP/1.1 408 Request Timeout\r\nconnection: close\r\ncontent-type: text/plain; charset=utf-8\r\n"
+    b"content-length: 32\r\n\r\nThe request did not come in time"
+)
 
 
 class JoinedWrites:
@@ -46,10 +55,48 @@ class JoinedWrites:
 
 
 class Connection(HttpToolsProtocol):
-    """A request for a stream may take the connection over, and then writes to it without anything between."""
+    """A request for a stream may take the connection over, and then writes to it without anything between.
+
+    uvicorn waits for ever for a request to begin or to become whole: here both have their time (F15)."""
+
+    receive_seconds = 30.0
+    _deadline: asyncio.TimerHandle | None = None
+    _was_paused = False
+
+    @classmethod
+    def receiving_within(cls, span: timedelta) -> type["Connection"]:
+        """The same, for clients that have `span` from the first byte of a request to its last."""
+        return type("Connection", (cls,), {"receive_seconds": span.total_seconds()})
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
         super().connection_made(cast(asyncio.Transport, JoinedWrites(transport)))
+        self.timeout_keep_alive_task = self.loop.call_later(self.timeout_keep_alive, self.timeout_keep_alive_handler)
+
+    def data_received(self, data: bytes) -> None:
+        super().data_received(data)
+        cycle = cast(_CycleOrNone, self.cycle)
+        if cycle is not None and not cycle.more_body and not cycle.response_complete:  # whole, and being answered
+            self._lift_deadline()
+        elif self._deadline is None and self in self.connections:  # else it became a WebSocket
+            self._deadline = self.loop.call_later(self.receive_seconds, self._cut)
+
+    def _lift_deadline(self) -> None:
+        if self._deadline is not None:
+            self._deadline.cancel()
+            self._deadline = None
+
+    def _cut(self) -> None:
+        self._deadline = None
+        if self.transport.is_closing():
+            return
+        if self.flow.read_paused or self._was_paused:  # it is we who are slow, or were until a moment ago
+            self._was_paused = self.flow.read_paused
+            self._deadline = self.loop.call_later(self.receive_seconds, self._cut)
+            return
+        cycle = cast(_CycleOrNone, self.cycle)
+        if cycle is None or cycle.response_complete or not cycle.response_started:
+            self.transport.write(_TOO_SLOW)
+        self.transport.close()
 
     def on_headers_complete(self) -> None:
         super().on_headers_complete()
@@ -58,6 +105,8 @@ class Connection(HttpToolsProtocol):
 
     def connection_lost(self, exc: Exception | None) -> None:
         super().connection_lost(exc)
+        self._lift_deadline()
+        self._unset_keepalive_if_required()
         if self.scope is not None:
             self.scope.pop("extensions", None)  # else the two would hold each other
 

@@ -20,11 +20,10 @@ from noroshi.domain.reservations import (
     ReservationId,
     ReservationStatus,
 )
-from noroshi.domain.shop import BookingView, KindView, Why
+from noroshi.domain.shop import SENTENCES, BookingView, KindView, Why
 from noroshi.entrypoints.api.calls import Call, NoQuery, missing
 from noroshi.entrypoints.api.desk import Desk
 from noroshi.entrypoints.api.paging import Page, PageQuery, RowNumber, page_of, place_in
-from noroshi.entrypoints.api.shop_sentences import english
 from noroshi.entrypoints.api.wire import Moment, when
 
 LineUserIdText = Annotated[
@@ -116,13 +115,15 @@ class JobAnswer(Struct, frozen=True):
 
 class KindAnswer(Struct, frozen=True):
     """How one kind of notification stands: DASH where the rules want none, NONE where one is missing. `sentence` says
-    why; `may_resend`: a person may send it again."""
+    why; `may_resend`: a person may send it again. `resend_may_double_after` is set where LINE gave no clear answer and
+    may have taken it: sent again before that time it arrives once, after it maybe twice."""
 
     kind: JobKind
     state: DisplayState
     why: Why | None
     sentence: str | None
     may_resend: bool
+    resend_may_double_after: Moment | None
     job: JobAnswer | None
 
 
@@ -271,9 +272,17 @@ def show_booking(view: BookingView) -> ReservationAnswer:
 
 
 def _show_kind(view: KindView) -> KindAnswer:
-    sentence = None if view.why is None else english(view.why)
+    sentence = None if view.why is None else SENTENCES[view.why]
     job = None if view.job is None else show_job(view.job)
-    return KindAnswer(view.kind, view.state, view.why, sentence, view.no_resend is None, job)
+    return KindAnswer(
+        kind=view.kind,
+        state=view.state,
+        why=view.why,
+        sentence=sentence,
+        may_resend=view.no_resend is None,
+        resend_may_double_after=when(view.doubles_after),
+        job=job,
+    )
 
 
 async def _put_farm(desk: Desk, call: Call[NoQuery, FarmBody], farm_id: FarmId) -> FarmAnswer:

@@ -15,6 +15,7 @@ from noroshi.entrypoints.api import (
     batches,
     caught,
     dead_letters,
+    errors_page,
     health,
     inbox,
     notifications,
@@ -31,6 +32,7 @@ from noroshi.entrypoints.api import (
     workload,
 )
 from noroshi.entrypoints.api import pauses as pause
+from noroshi.entrypoints.api.answers import ERRORS_PATH
 from noroshi.entrypoints.api.calls import Call, NoQuery, RawBody, Row
 from noroshi.entrypoints.api.desk import Desk
 from noroshi.entrypoints.api.openapi import describe
@@ -202,8 +204,8 @@ ROUTES: tuple[Row, ...] = (
     _row("POST", "/notifications/send-pending", reservation_jobs.send_pending, "Send the jobs that are due.", _ADMIN,
          SendReport, query=reservation_jobs.PendingQuery, problems=("channel_not_configured",)),
     _row("POST", "/notifications/send-job/{job_id}", reservation_jobs.send_job,
-         "Send one job, or send a failed one again.", _ADMIN, SendReport, query=reservation_jobs.JobQuery,
-         problems=("conflict", "channel_not_configured")),
+         "Send one job, or a failed one again: after its `resend_may_double_after` it may arrive twice.", _ADMIN,
+         SendReport, query=reservation_jobs.JobQuery, problems=("conflict", "channel_not_configured")),
     _row("POST", "/stripe/webhook", reservation_jobs.take_payment, "What Stripe says of payments.", None,
          reservation_jobs.PaymentAnswer, body=RawBody,
          problems=("bad_event_signature", "store_unavailable")),
@@ -222,8 +224,10 @@ ROUTES: tuple[Row, ...] = (
          media=assets.PAGE, headers=assets.GUARDED, problems=("not_found",)),
     _row("GET", "/inbox-demo.js", assets.show_inbox_demo_script, "What that page does.", None, bytes,
          media=assets.SCRIPT, problems=("not_found",)),
+    _row("GET", ERRORS_PATH, errors_page.show_errors, "What every error means, and what to do about it.", None, bytes,
+         media=assets.PAGE, headers=errors_page.HEADERS),
     _row("GET", "/openapi.json", show_openapi, "This document.", None, dict[str, Any]),
 )  # fmt: skip
 
-HEALTH_ROUTES = tuple(row for row in ROUTES if row.path in {"/healthz", "/readyz", "/metrics"})
+HEALTH_ROUTES = tuple(row for row in ROUTES if row.path in {"/healthz", "/readyz", "/metrics", ERRORS_PATH})
 """All that a process without an API answers."""

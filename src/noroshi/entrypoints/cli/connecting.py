@@ -51,12 +51,15 @@ async def _asked(place: Remembered, work: Callable[[Noroshi], Awaitable[T]]) -> 
 
 
 def _place(data: Path | None) -> Remembered:
+    """The key that is kept belongs to the server it was kept for: no other is shown it."""
     settings = gathered_settings(data=data)
     known = recall(settings.data)
-    key = settings.key or (known.key if known is not None else None)
+    url = settings.url or (known.url if known is not None else DEFAULT_URL)
+    kept = known.key if known is not None and known.url.rstrip("/") == url.rstrip("/") else None
+    key = settings.key or kept
     if key is None:
-        raise NoroshiError("unauthorized", f"No key: none is set, and none is kept in {settings.data}.", "")
-    return Remembered(settings.url or (known.url if known is not None else DEFAULT_URL), key)
+        raise NoroshiError("unauthorized", f"No key: none is set, and none is kept in {settings.data} for {url}.", "")
+    return Remembered(url, key)
 
 
 def _tell(what: str, todo: str | None, field: str | None) -> None:

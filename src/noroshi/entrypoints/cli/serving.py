@@ -141,7 +141,7 @@ def _uvicorn_config(settings: Settings, app: ASGIApp, most_streams: int) -> uvic
     return uvicorn.Config(
         app,
         interface="asgi3",
-        http=Connection,
+        http=Connection.receiving_within(settings.receive_within),
         ws=Socket,
         ws_max_size=_LONGEST_MESSAGE,
         ws_per_message_deflate=False,

@@ -9,6 +9,7 @@ import uvicorn
 
 from noroshi.bootstrap import Noroshi
 from noroshi.entrypoints.api.app import build_app
+from noroshi.entrypoints.api.connections import Connection
 from noroshi.entrypoints.api.routes import HEALTH_ROUTES
 from noroshi.settings import SettingsError
 
@@ -44,7 +45,7 @@ async def watched(noroshi: Noroshi, host: str, port: int | None) -> AsyncIterato
         return
     config = uvicorn.Config(
         build_app(noroshi, HEALTH_ROUTES),
-        http="httptools",
+        http=Connection,
         ws="none",
         lifespan="off",
         log_config=None,

@@ -5,12 +5,15 @@ from urllib.parse import urlencode
 
 from noroshi.client import NoroshiError
 from noroshi.client.answers import Caught
+from noroshi.client.calls import each
 from noroshi.domain.channels import CHANNELS
 from noroshi.entrypoints.console.calls import Call
 from noroshi.entrypoints.console.drawing import Drawing, draw, letter_of
 from noroshi.entrypoints.console.replies import Reply, letter
 
 PER_PAGE = 40
+ROWS_OF_A_LIST = 200
+"""As many as live.js keeps: what is older than these would leave the list as it came."""
 _MOST_AT_ONCE = 100
 
 
@@ -29,8 +32,14 @@ async def show_letter(call: Call) -> Reply:
 
 
 async def caught_after(call: Call, last: int) -> list[Caught]:
-    """Newest first."""
-    return (await call.api.caught(**_wanted(call), after=last, limit=_MOST_AT_ONCE)).items
+    """Newest first, and none between them left out; at most as many as the list holds."""
+    found: list[Caught] = []
+    newer = each(lambda cursor: call.api.caught(**_wanted(call), after=last, limit=_MOST_AT_ONCE, cursor=cursor))
+    async for message in newer:
+        found.append(message)
+        if len(found) == ROWS_OF_A_LIST:
+            break
+    return found
 
 
 def filters_of(call: Call) -> str:

@@ -5,7 +5,7 @@ from typing import Any
 from noroshi.domain.instants import Instant
 from noroshi.domain.japan import pickup_display, shown_moment
 from noroshi.domain.notification_jobs import DisplayState, Job, JobKind
-from noroshi.domain.reservations import PaymentStatus, ReservationStatus
+from noroshi.domain.reservations import PaymentStatus, Reservation, ReservationStatus
 from noroshi.domain.shop import (
     BookedView,
     BookingView,
@@ -35,12 +35,16 @@ STATUSES = {
     ReservationStatus.CANCELLED: "キャンセル済み",
 }
 PAYMENTS = {PaymentStatus.UNPAID: "未払い", PaymentStatus.SUCCEEDED: "支払い済み"}
+PAID_TOO_LITTLE = "入金不足"
+PAID_AFTER_CANCELLATION = "キャンセル後の入金"
 RESULTS = {
     SendResult.SENT: "送信しました",
     SendResult.FAILED: "失敗しました",
     SendResult.SKIPPED: "送信しませんでした",
     SendResult.DRY_RUN: "送信されます",
 }
+WOULD_FAIL = "送信できず、失敗になります"
+WOULD_BE_SKIPPED = "見送られます"
 
 Shown = dict[str, Any]
 
@@ -56,6 +60,7 @@ def show_booking(view: BookingView) -> Shown:
         "status": kept.status.value,
         "status_word": STATUSES[kept.status],
         "payment_word": PAYMENTS[kept.payment_status],
+        "money_trouble": _money_trouble(kept),
         "total": f"{kept.total:,}円",
         "paid": None if kept.paid_amount is None else f"{kept.paid_amount:,}円",
         "created": shown_moment(kept.created_at),
@@ -68,6 +73,13 @@ def show_booking(view: BookingView) -> Shown:
     }
 
 
+def _money_trouble(kept: Reservation) -> str | None:
+    """Money that came in and confirmed nothing: a person has to decide what becomes of it."""
+    if kept.is_confirmed or kept.paid_amount is None:
+        return None
+    return PAID_AFTER_CANCELLATION if kept.payment_status is PaymentStatus.SUCCEEDED else PAID_TOO_LITTLE
+
+
 def show_kind(view: KindView) -> Shown:
     """`refusal` is said where somebody would look for the button."""
     is_failed = view.state is DisplayState.FAILED
@@ -78,6 +90,7 @@ def show_kind(view: KindView) -> Shown:
         "why": None if view.why is None else japanese(view.why),
         "job": None if view.job is None else _show_job(view.job),
         "may_resend": view.no_resend is None,
+        "doubles_after": _when(view.doubles_after),
         "refusal": japanese(view.no_resend) if is_failed and view.no_resend is not None else None,
     }
 
@@ -94,6 +107,7 @@ def _show_job(job: Job) -> Shown:
 
 
 def show_report(report: SendReport) -> Shown:
+    """`is_held_up`: something is due, and this run came to none of it."""
     summary = report.summary
     return {
         "is_dry": summary.dry_run,
@@ -101,16 +115,19 @@ def show_report(report: SendReport) -> Shown:
         "sent": summary.sent,
         "failed": summary.failed,
         "skipped": summary.skipped,
-        "results": [_show_result(one) for one in report.results],
+        "is_held_up": bool(summary.total_candidates) and not report.results,
+        "results": [_show_result(one, is_dry=summary.dry_run) for one in report.results],
     }
 
 
-def _show_result(one: JobReport) -> Shown:
+def _show_result(one: JobReport, *, is_dry: bool) -> Shown:
+    would_fail = one.result is SendResult.DRY_RUN and one.error is not None
+    is_passed_over = is_dry and one.result is SendResult.SKIPPED
     return {
         "number": one.reservation_id,
         "kind": KINDS[one.kind],
-        "result": one.result.value,
-        "result_word": RESULTS[one.result],
+        "result": (SendResult.FAILED if would_fail else one.result).value,
+        "result_word": WOULD_FAIL if would_fail else WOULD_BE_SKIPPED if is_passed_over else RESULTS[one.result],
         "error": one.error,
     }
 

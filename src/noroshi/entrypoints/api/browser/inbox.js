@@ -10,6 +10,7 @@ import { TEXTS, ago, icon, make, sheet } from "./inbox-look.js";
 const SOONEST = 1000;
 const LATEST = 30000;
 const PAGE = 20;
+const NOTHING = { unread: 0, last_entry_id: 0, changes: 0 };
 
 /** Where a click leads, if it leads to the web: an entry must never run anything. */
 function linkOf(entry) {
@@ -27,10 +28,11 @@ export class NoroshiInbox extends HTMLElement {
 
   #parts = {};
   #entries = new Map();
-  #state = { unread: 0, last_entry_id: 0, changes: 0 };
+  #state = NOTHING;
   #seen = null;
   #cursor = null;
   #isLoaded = false;
+  #person = null;
   #token = null;
   #stream = null;
   #again = null;
@@ -225,7 +227,9 @@ export class NoroshiInbox extends HTMLElement {
     entry[field] = new Date().toISOString();
     if (wasUnread) this.#state = { ...this.#state, unread: Math.max(this.#state.unread - 1, 0) };
     this.#draw();
+    const round = this.#round;
     const marked = await this.#call("POST", `/${entry.entry_id}/${verb}`, { keepalive: true });
+    if (round !== this.#round) return;
     if (marked === null) {
       entry[field] = null;
       if (wasUnread) this.#state = { ...this.#state, unread: this.#state.unread + 1 };
@@ -236,17 +240,19 @@ export class NoroshiInbox extends HTMLElement {
   }
 
   async #readAll() {
+    const round = this.#round;
     const upTo = Math.max(0, ...this.#entries.keys());
     const answer = await this.#call("POST", `/read-all?up_to=${upTo}`);
-    if (answer === null) return;
+    if (answer === null || round !== this.#round) return;
     this.#count(answer.unread);
     await this.refresh();
     this.#parts.heading.focus();
   }
 
   async #showOlder() {
+    const round = this.#round;
     const page = await this.#call("GET", `?limit=${PAGE}&cursor=${encodeURIComponent(this.#cursor)}`);
-    if (page === null) return;
+    if (page === null || round !== this.#round) return;
     const first = page.items[0]?.entry_id;
     for (const entry of page.items) this.#entries.set(entry.entry_id, entry);
     this.#cursor = page.next_cursor;
@@ -273,8 +279,20 @@ export class NoroshiInbox extends HTMLElement {
     this.#entries.clear();
     this.#seen = this.#cursor = null;
     this.#isLoaded = false;
+    if (this.#person !== this.#address) this.#forget();
     if (this.getAttribute("user") && (this.#token || this.getAttribute("token-url"))) this.#follow();
     if (this.open) this.refresh();
+  }
+
+  /** Nothing of the former person stays on the page. */
+  #forget() {
+    this.#person = this.#address;
+    this.#count(0);
+    this.#state = NOTHING;
+    this.#say("");
+    this.#complain(null);
+    this.#parts.list.replaceChildren();
+    this.#draw();
   }
 
   #end() {
@@ -333,23 +351,26 @@ export class NoroshiInbox extends HTMLElement {
 
   /** The answer, or null if there was none that can be used. A token that has run out is replaced once. */
   async #call(method, path, { keepalive = false, isQuiet = false } = {}) {
+    const round = this.#round;
     for (const isSecond of [false, true]) {
       try {
-        this.#token ??= await this.#askForToken();
+        const token = this.#token ?? (await this.#askForToken());
+        if (round !== this.#round) return null; // it is another person's page by now
+        this.#token = token;
         const answer = await fetch(this.#address + path, {
           method, keepalive, headers: { Authorization: `Bearer ${this.#token}` }, credentials: "omit", cache: "no-store",
         });
         if (answer.ok) {
-          if (!isQuiet) this.#complain(null);
+          if (!isQuiet && round === this.#round) this.#complain(null);
           return await answer.json();
         }
-        if (answer.status !== 401 || isSecond || !this.getAttribute("token-url")) break;
+        if (answer.status !== 401 || isSecond || round !== this.#round || !this.getAttribute("token-url")) break;
         this.#token = null;
       } catch {
         break;
       }
     }
-    if (!isQuiet) this.#complain(this.#texts.failed);
+    if (!isQuiet && round === this.#round) this.#complain(this.#texts.failed);
     return null;
   }
 

@@ -155,11 +155,18 @@ async def _find(client: Noroshi, fate: Fate) -> Notification | None:
 async def _make(client: Noroshi, fate: Fate, clock: Clock) -> None:
     if fate.wishes is not None:
         await client.put_preferences(fate.user_id, fate.wishes(moment_of(clock.now())))
-    if fate.fault is not None:
-        await client.misbehave(fate.fault[0], channel=fate.fault[1], count=1)
+    if fate.fault is None:
+        await _tell(client, fate, clock)
+        return
+    await client.misbehave(fate.fault[0], channel=fate.fault[1], count=1)
+    try:
+        await _tell(client, fate, clock)
+    finally:
+        await client.behave()
+
+
+async def _tell(client: Noroshi, fate: Fate, clock: Clock) -> None:
     for request in fate.requests:
         accepted = await client.send(fate.user_id, **request)
         async for _ in client.follow(accepted.batch_id, _PATIENCE, clock):
             pass
-    if fate.fault is not None:
-        await client.behave()

@@ -94,6 +94,11 @@ WHERE tenant = ?1 AND reservation_id = ?2;
 UPDATE reservations SET payment_status = 'succeeded', paid_amount = ?3, payment_reference = ?4, updated_at = ?5
 WHERE tenant = ?1 AND reservation_id = ?2;
 
+-- name: record_short_payment
+-- Less than the total came in: kept for people to see, and it pays for nothing.
+UPDATE reservations SET paid_amount = ?3, payment_reference = ?4, updated_at = ?5
+WHERE tenant = ?1 AND reservation_id = ?2;
+
 -- name: cancel_reservation
 -- Cancelled.
 UPDATE reservations SET status = 'cancelled', cancelled_at = ?3, updated_at = ?3
@@ -176,12 +181,13 @@ WHERE tenant = ?1 AND job_id = ?2;
 SELECT count(*) FROM pauses WHERE kind = 'everything' OR (kind = 'channel' AND name = 'line');
 
 -- name: take_lease
--- The lease is the holder's until then, if it was before or is nobody's; further ahead than anybody writes, it is that of a
--- clock that jumped. Parameters: tenant, holder, until, now.
+-- The lease is the holder's until then, if it was before or is nobody's; far further ahead than anybody writes, it is that of
+-- a clock that jumped. A little ahead it may well be: whoever waited for the row has an older now than the one who wrote it.
+-- Parameters: tenant, holder, until, now, further than this is not believed.
 INSERT INTO notification_senders (tenant, holder, until) VALUES (?1, ?2, ?3)
 ON CONFLICT (tenant) DO UPDATE SET holder = excluded.holder, until = excluded.until
 WHERE notification_senders.holder = excluded.holder OR notification_senders.until <= ?4
-    OR notification_senders.until > excluded.until;
+    OR notification_senders.until > ?5;
 
 -- name: renew_sender_lease
 -- The lease lasts on, if it is still the holder's.

@@ -1,4 +1,5 @@
-"""The inbox as a channel: attempts in, drafts for the settling commit out; nothing is written and nothing leaves."""
+"""The inbox as a channel: attempts in, drafts for the settling commit out; nothing leaves, and nothing is written but
+the copy that the catcher keeps where it is on."""
 
 from collections.abc import Sequence
 from datetime import timedelta
@@ -13,8 +14,8 @@ from noroshi.ports.caught import Caught
 
 
 class InboxChannel:
-    """There is no gap between sending and recording, so no crash can double or lose an entry. In development the
-    catcher gets a copy, so that it has one of everything."""
+    """There is no gap between sending and recording, so no crash can double or lose an entry. Where the catcher is
+    on it gets a copy, so that it has one of everything."""
 
     account = "inbox"
     channels = frozenset({"in_app"})

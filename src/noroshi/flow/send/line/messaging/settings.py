@@ -87,7 +87,12 @@ SETTINGS: tuple[ProviderSetting, ...] = (
     ),
     ProviderSetting("line_url", _read_url, "Where LINE's Messaging API is.", "https://api.line.me"),
     ProviderSetting("line_per_second", _read_per_second, "How many pushes a second LINE allows.", "2000"),
-    ProviderSetting("line_timeout", _read_timeout, "Seconds a push may take, 1 to 60.", "10"),
+    ProviderSetting(
+        "line_timeout",
+        _read_timeout,
+        "Seconds a push may take, 1 to 60; the reservations wait for 15 at most.",
+        "10",
+    ),
 )
 
 _NAMES = {

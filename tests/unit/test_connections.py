@@ -1,0 +1,175 @@
+"""Connections: a client that sends too slowly is cut in time, and nobody else is (F15)."""
+
+import asyncio
+from collections.abc import AsyncIterator, Awaitable, Callable
+from contextlib import asynccontextmanager
+from datetime import timedelta
+from typing import Any
+
+import pytest
+import uvicorn
+from uvicorn.server import ServerState
+from websockets.asyncio.client import connect
+
+from noroshi.entrypoints.api.connections import Connection, Socket
+
+SPAN = timedelta(milliseconds=300)
+SECONDS = SPAN.total_seconds()
+LONGER = SECONDS * 2
+HEAD = b"POST / HTTP/1.1\r\nHost: noroshi\r\nContent-Length: 40\r\n\r\n"
+WHOLE = b"POST / HTTP/1.1\r\nHost: noroshi\r\nContent-Length: 4\r\n\r\nbody"
+
+Answering = Callable[[Any, Any, Any], Awaitable[None]]
+
+
+class Product:
+    """Reads what is sent and answers with its length; `heard` are the types of the messages that it received."""
+
+    def __init__(self, *, waits_before: float = 0, waits_after: float = 0) -> None:
+        self.heard: list[str] = []
+        self._waits_before, self._waits_after = waits_before, waits_after
+
+    async def __call__(self, scope: Any, receive: Any, send: Any) -> None:
+        if scope["type"] == "websocket":
+            await self._talk(receive, send)
+            return
+        await asyncio.sleep(self._waits_before)
+        size, has_more = 0, True
+        while has_more:
+            message = await receive()
+            self.heard.append(message["type"])
+            if message["type"] == "http.disconnect":
+                return
+            size, has_more = size + len(message["body"]), message["more_body"]
+        await asyncio.sleep(self._waits_after)
+        body = str(size).encode()
+        await send({"type": "http.response.start", "status": 200, "headers": [(b"content-length", b"%d" % len(body))]})
+        await send({"type": "http.response.body", "body": body})
+
+    async def _talk(self, receive: Any, send: Any) -> None:
+        await receive()
+        await send({"type": "websocket.accept"})
+        await asyncio.sleep(LONGER)
+        await send({"type": "websocket.send", "text": "still here"})
+        await receive()
+
+
+@asynccontextmanager
+async def listening(product: Answering, keep_alive: float = 60) -> AsyncIterator[int]:
+    config = uvicorn.Config(
+        product,
+        interface="asgi3",
+        ws=Socket,
+        lifespan="off",
+        log_config=None,
+        timeout_keep_alive=keep_alive,  # type: ignore[arg-type]  # it is handed on as it is
+    )
+    config.load()
+    state, kind = ServerState(), Connection.receiving_within(SPAN)
+    server = await asyncio.get_running_loop().create_server(
+        lambda: kind(config=config, server_state=state, app_state={}), "127.0.0.1", 0
+    )
+    yield server.sockets[0].getsockname()[1]
+    server.close()
+    for connection in list(state.connections):
+        connection.shutdown()
+    await asyncio.gather(*state.tasks, return_exceptions=True)
+
+
+class Sender:
+    """A client with one connection."""
+
+    def __init__(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        self._reader, self._writer = reader, writer
+
+    @classmethod
+    @asynccontextmanager
+    async def at(cls, port: int) -> AsyncIterator["Sender"]:
+        reader, writer = await asyncio.open_connection("127.0.0.1", port)
+        yield cls(reader, writer)
+        writer.transport.abort()
+
+    def send(self, data: bytes) -> None:
+        self._writer.write(data)
+
+    async def trickle(self, data: bytes, *, pause: float = 0.02) -> tuple[float, bytes]:
+        """Byte by byte until the other side has had enough; the seconds that took, and what it said."""
+        clock = asyncio.get_running_loop().time
+        began, hearing = clock(), asyncio.create_task(self.rest())
+        for byte in data:
+            self.send(bytes([byte]))
+            if (await asyncio.wait([hearing], timeout=pause))[0]:
+                break
+        return clock() - began, await hearing
+
+    async def answer(self) -> bytes:
+        head = await self._reader.readuntil(b"\r\n\r\n")
+        return head + await self._reader.readexactly(1)
+
+    async def rest(self) -> bytes:
+        try:
+            return await asyncio.wait_for(self._reader.read(), 5)
+        except ConnectionResetError:
+            return b""
+
+
+@pytest.mark.parametrize(
+    ("before", "slowly"),
+    [(b"", WHOLE * 3), (HEAD, b"x" * 39), (b"", b"\r\n" * 100), (b"", b"GET / HTTP/1.1\r\n" + b"A: b\r\n" * 100)],
+    ids=["all of it", "its body", "blank lines", "headers"],
+)
+async def test_a_request_that_comes_too_slowly_is_cut_in_time(before: bytes, slowly: bytes) -> None:
+    product = Product()
+    async with listening(product) as port, Sender.at(port) as client:
+        client.send(before)
+        took, said = await client.trickle(slowly)
+    assert said.startswith(b"HTTP/1.1 408 ") or said == b"", said  # a byte that comes after the end resets it
+    assert SECONDS * 0.9 < took < SECONDS * 3
+    assert product.heard[-1:] in ([], ["http.disconnect"])
+
+
+async def test_the_second_request_of_a_connection_has_a_deadline_too() -> None:
+    async with listening(Product()) as port, Sender.at(port) as client:
+        client.send(WHOLE)
+        assert (await client.answer()).startswith(b"HTTP/1.1 200 ")
+        client.send(HEAD)
+        assert (await client.rest()).startswith(b"HTTP/1.1 408 ")
+
+
+async def test_blank_lines_after_an_answer_do_not_keep_a_connection() -> None:
+    async with listening(Product()) as port, Sender.at(port) as client:
+        client.send(WHOLE)
+        await client.answer()
+        took, _ = await client.trickle(b"\r\n" * 100)
+    assert took < SECONDS * 3
+
+
+async def test_an_answer_may_take_longer_than_a_request() -> None:
+    async with listening(Product(waits_after=LONGER)) as port, Sender.at(port) as client:
+        client.send(WHOLE)
+        assert (await client.answer()).endswith(b"\r\n\r\n4")
+
+
+async def test_a_connection_may_rest_between_requests() -> None:
+    async with listening(Product()) as port, Sender.at(port) as client:
+        for _ in range(2):
+            client.send(WHOLE)
+            assert (await client.answer()).endswith(b"\r\n\r\n4")
+            await asyncio.sleep(LONGER)
+
+
+async def test_a_client_is_not_cut_because_the_product_is_slow_to_read() -> None:
+    size = 1_000_000
+    async with listening(Product(waits_before=LONGER)) as port, Sender.at(port) as client:
+        client.send(b"POST / HTTP/1.1\r\nHost: noroshi\r\nContent-Length: %d\r\n\r\n" % size + b"x" * size)
+        assert (await client.answer()).endswith(b"\r\n\r\n1")
+
+
+async def test_a_connection_on_which_nothing_is_said_is_closed() -> None:
+    async with listening(Product(), keep_alive=0.1) as port, Sender.at(port) as client:
+        assert await client.rest() == b""
+
+
+async def test_a_websocket_has_no_deadline() -> None:
+    async with listening(Product()) as port, connect(f"ws://127.0.0.1:{port}/") as socket:
+        assert await asyncio.wait_for(socket.recv(), 5) == "still here"
