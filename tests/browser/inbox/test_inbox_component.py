@@ -112,7 +112,11 @@ def test_when_another_person_takes_the_page_nothing_of_the_former_stays(shop: Sh
 def test_an_answer_for_the_former_person_does_not_count_for_the_next(shop: Shop, visit: Open, person: str) -> None:
     page = opened(shop, visit, person, "one", "two", "three")
     held: list[Any] = []
-    page.page.route("**/archive", held.append)
+
+    def hold(route: Any) -> None:
+        held.append(route)
+
+    page.page.route("**/archive", hold)
     page.page.get_by_role("button", name="Archive: two").click()
     expect(page.page.locator("noroshi-inbox li")).to_have_count(2)
     other = shop.newcomer(f"{person}-and-another")
