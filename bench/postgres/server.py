@@ -78,6 +78,7 @@ class Crew:
 def noroshi_on(population: PgPopulation, folder: Path) -> Iterator[PgNoroshi]:
     """`serve`, started; stopped cleanly at the end."""
     tally = folder / f"tally-{population.database}"
+    tally.unlink(missing_ok=True)  # an earlier scenario may have had a database of this name
     port = free_port()
     environment = _environment(population, tally, "bench.noop:factory", ())
     process = spawn(["noroshi.entrypoints.cli.main", "serve", "--port", str(port)], environment)
