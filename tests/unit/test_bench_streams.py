@@ -2,7 +2,18 @@
 
 import pytest
 from bench.b08_streams import Onlookers, bare_fan_out
+from bench.held_streams import hold_rounds
 from bench.server import BenchError, free_port
+
+from noroshi.domain.ids import DEFAULT_TENANT, NotificationId
+from noroshi.domain.inbox import InboxEntry, InboxHead, News, Owner
+from noroshi.domain.instants import Instant
+from noroshi.flow.send.in_app.inbox.live import LiveStreams
+
+
+def news(who: str, *numbers: int) -> News:
+    entries = tuple(InboxEntry(n, NotificationId(bytes(16)), "general", "{}", Instant(0)) for n in numbers)
+    return News(Owner(DEFAULT_TENANT, who), InboxHead(1, 1, 0), entries)
 
 
 def test_a_bare_fan_out_reaches_every_stream_once_a_round() -> None:
@@ -14,3 +25,24 @@ def test_a_bare_fan_out_reaches_every_stream_once_a_round() -> None:
 def test_onlookers_that_find_nobody_say_so() -> None:
     with pytest.raises(BenchError, match="onlookers"):
         Onlookers(free_port(), "", ["/"])
+
+
+def test_a_round_begins_with_the_last_of_its_entries_and_with_nothing_else(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    told: list[News] = []
+    monkeypatch.setattr(LiveStreams, "hand_over", lambda _self, news: told.extend(news))
+    monkeypatch.setattr(LiveStreams, "look_into", LiveStreams.look_into)
+    hold_rounds(2)
+    first, second, only_read = news("hanako", 1), news("taro", 1), news("jiro")
+    live = object.__new__(LiveStreams)
+    live._followers = {first.owner: ()}
+    live._dirty = {}
+    live.hand_over([first])
+    live.hand_over([only_read])
+    live.look_everywhere()
+    assert not live._dirty
+    assert (told, capsys.readouterr().out) == ([only_read], "")
+    live.hand_over([second])
+    assert told == [only_read, first, second]
+    assert len(capsys.readouterr().out.splitlines()) == 1
