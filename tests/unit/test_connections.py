@@ -106,6 +106,9 @@ class Sender:
         head = await self._reader.readuntil(b"\r\n\r\n")
         return head + await self._reader.readexactly(1)
 
+    async def next(self) -> bytes:
+        return await self._reader.read(1024)
+
     async def rest(self) -> bytes:
         try:
             return await asyncio.wait_for(self._reader.read(), 5)
@@ -173,3 +176,14 @@ async def test_a_connection_on_which_nothing_is_said_is_closed() -> None:
 async def test_a_websocket_has_no_deadline() -> None:
     async with listening(Product()) as port, connect(f"ws://127.0.0.1:{port}/") as socket:
         assert await asyncio.wait_for(socket.recv(), 5) == "still here"
+
+
+async def test_a_websocket_whose_request_came_in_pieces_has_none_either() -> None:
+    lines = ("Host: noroshi", "Connection: Upgrade", "Upgrade: websocket", "Sec-WebSocket-Version: 13")
+    head = "\r\n".join(["GET / HTTP/1.1", *lines, "Sec-WebSocket-Key: MDEyMzQ1Njc4OWFiY2RlZg==", "", ""]).encode()
+    async with listening(Product()) as port, Sender.at(port) as client:
+        client.send(head[:40])
+        await asyncio.sleep(SECONDS / 3)
+        client.send(head[40:])
+        assert (await client.answer()).startswith(b"HTTP/1.1 101 ")
+        assert b"still here" in await asyncio.wait_for(client.next(), 5)

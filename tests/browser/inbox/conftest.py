@@ -1,6 +1,7 @@
 """A browser, a server in development, and the words with which tests speak to it."""
 
 import http.client
+import time
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -42,10 +43,23 @@ class Shop:
         return msgspec.json.decode(text) if text else None
 
     def tell(self, title: str, body: str = "What it is about.", url: str = "/healthz", user_id: str = "hanako") -> None:
+        """Until it is in the inbox: of two that are on their way at once either may come first."""
+        before = self._last_entry(user_id)
+        self.begin_to_tell(title, body, url, user_id)
+        deadline = time.monotonic() + 10
+        while self._last_entry(user_id) == before:
+            assert time.monotonic() < deadline, f"{title} does not arrive"
+            time.sleep(0.005)
+
+    def begin_to_tell(self, title: str, body: str, url: str, user_id: str) -> None:
         self._told += 1
         data = {"title": title, "body": body, "url": url, "n": self._told}
         asked = {"user_ids": [user_id], "template_id": "note", "channels": ["in_app"], "data": data}
         self.call("POST", "/api/v1/notifications", asked)
+
+    def _last_entry(self, user_id: str) -> int:
+        number: int = self.call("GET", f"/api/v1/users/{user_id}/inbox/unread-count")["last_entry_id"]
+        return number
 
     def token(self, user_id: str = "hanako", expires_in: int = 3600) -> str:
         token: str = self.call("POST", f"/api/v1/users/{user_id}/tokens", {"expires_in": expires_in})["token"]

@@ -39,7 +39,7 @@ def test_what_is_told_appears_within_a_second_without_a_reload(shop: Shop, visit
     page = visit(shop.page(person))
     expect(page.bell).to_have_accessible_name("Notifications")
     began = time.monotonic()
-    shop.tell("Your order is on its way", user_id=person)
+    shop.begin_to_tell("Your order is on its way", "It arrives tomorrow.", "/orders", person)
     expect(page.bell).to_have_accessible_name("Notifications, 1 unread", timeout=1_000)
     assert time.monotonic() - began < 1.5
     expect(page.page.locator("noroshi-inbox .badge")).to_have_text("1")

@@ -75,9 +75,10 @@ class Connection(HttpToolsProtocol):
     def data_received(self, data: bytes) -> None:
         super().data_received(data)
         cycle = cast(_CycleOrNone, self.cycle)
-        if cycle is not None and not cycle.more_body and not cycle.response_complete:  # whole, and being answered
+        is_answered = cycle is not None and not cycle.more_body and not cycle.response_complete
+        if is_answered or self not in self.connections:  # it is whole, or has become a WebSocket
             self._lift_deadline()
-        elif self._deadline is None and self in self.connections:  # else it became a WebSocket
+        elif self._deadline is None:
             self._deadline = self.loop.call_later(self.receive_seconds, self._cut)
 
     def _lift_deadline(self) -> None:
