@@ -82,7 +82,8 @@ async def test_what_was_claimed_when_the_breaker_opened_goes_back_with_nothing_u
 
     stage.channel.answer = fail_later
     composing = stage.hold_compose(2)
-    await put(stage, *range(1, 11))
+    await put(stage, *range(1, 6))
+    await put(stage, *range(6, 11))
     let_go.set()
     await stage.clock.settle()
     composing.set()

@@ -232,7 +232,8 @@ async def test_stop_finishes_what_is_being_sent_and_releases_what_is_not() -> No
     stage.channel.answer = slow
     composing = stage.hold_compose(2)
     await started(stage)
-    await put(stage, *range(1, 7))
+    await put(stage, 1, 2)
+    await put(stage, *range(3, 7))
     assert stage.dispatcher.sending == 2 and stage.dispatcher.claimed == 4
     stopping = asyncio.create_task(stage.dispatcher.stop())
     await stage.clock.settle()

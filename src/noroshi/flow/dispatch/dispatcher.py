@@ -9,9 +9,10 @@ from noroshi.domain.accounts import UNMOVED
 from noroshi.domain.categories import Categories
 from noroshi.domain.lanes import Lane
 from noroshi.domain.priorities import Priority
+from noroshi.flow.dispatch.composing import Compose
 from noroshi.flow.dispatch.flights import Flights
 from noroshi.flow.dispatch.gates import Gate
-from noroshi.flow.dispatch.kit import Compose, Kit
+from noroshi.flow.dispatch.kit import Kit
 from noroshi.flow.dispatch.lanes import AT_ONCE, LaneRunner
 from noroshi.flow.dispatch.sending import repeats_of
 from noroshi.flow.dispatch.settings import DispatchSettings

@@ -1,10 +1,12 @@
 """Claims under way: what the lanes hold goes in, leases are kept alive until it is settled."""
 
+from collections.abc import Awaitable, Callable
 from datetime import timedelta
 
 from noroshi.domain.deliveries import Claim, DeliveryKey
 from noroshi.domain.instants import Instant
 from noroshi.flow.dispatch.breaker import Permit
+from noroshi.flow.dispatch.composing import Result
 from noroshi.ports.clock import Clock
 from noroshi.ports.queue import Queue
 
@@ -13,16 +15,23 @@ _AT_ONCE = Instant(0)
 
 
 class Flight:
-    """The claims of one take. `deadline` is monotonic and counted from before the store was asked, so it is
-    never later than the lease; `lost` are those another has claimed since; before `go_at` (a tick) the account's
-    shared pace lets none of them go."""
+    """Claims that go in one call, all of a take or a part of it; `compose` makes what they say. `deadline` is
+    monotonic and counted from before the store was asked, so it is never later than the lease; `lost` are those
+    another has claimed since; before `go_at` (a tick) the account's shared pace lets none of them go."""
 
-    __slots__ = ("claims", "deadline", "go_at", "lease", "lost", "permit", "renew_at")
+    __slots__ = ("claims", "compose", "deadline", "go_at", "lease", "lost", "permit", "renew_at")
 
     def __init__(
-        self, claims: list[Claim], lease: timedelta, asked_at: float, permit: Permit, go_at: Instant = _AT_ONCE
+        self,
+        claims: list[Claim],
+        compose: Callable[[], Awaitable[list[Result]]],
+        lease: timedelta,
+        asked_at: float,
+        permit: Permit,
+        go_at: Instant = _AT_ONCE,
     ) -> None:
         self.claims = claims
+        self.compose = compose
         self.lease = lease
         self.permit = permit
         self.go_at = go_at

@@ -1,13 +1,12 @@
 """What every lane of one dispatcher works with: the ports, and what the lanes share."""
 
 import asyncio
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Callable
 
 from msgspec import Struct
 
 from noroshi.domain.categories import Categories
-from noroshi.domain.deliveries import Claim
-from noroshi.domain.templates import Content, RenderFailure
+from noroshi.flow.dispatch.composing import Compose
 from noroshi.flow.dispatch.flights import Flights
 from noroshi.flow.dispatch.settings import DispatchSettings
 from noroshi.flow.dispatch.settling import Settler
@@ -18,9 +17,6 @@ from noroshi.ports.crash_points import CrashPoints
 from noroshi.ports.dice import Dice
 from noroshi.ports.meter import Meter
 from noroshi.ports.queue import Queue
-
-Compose = Callable[[Sequence[Claim]], Awaitable[Sequence[Content | RenderFailure]]]
-"""The contents of claims, in their order. It never raises for what a template does."""
 
 
 class Kit(Struct):

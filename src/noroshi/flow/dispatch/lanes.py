@@ -1,8 +1,10 @@
 """One lane at work: what is due in it is taken, carried to its channel and settled, by loops that never end early."""
 
 import asyncio
+from collections import deque
 from collections.abc import Sequence
 from datetime import timedelta
+from functools import partial
 
 import structlog
 
@@ -13,10 +15,11 @@ from noroshi.domain.priorities import Priority
 from noroshi.domain.records import Alert
 from noroshi.flow.dispatch.alarms import Judged
 from noroshi.flow.dispatch.breaker import Permit
+from noroshi.flow.dispatch.composing import ComposeError, Composition
 from noroshi.flow.dispatch.flights import Flight
 from noroshi.flow.dispatch.gates import Gate, tick_of
 from noroshi.flow.dispatch.kit import Kit
-from noroshi.flow.dispatch.sending import ComposeError, Sending
+from noroshi.flow.dispatch.sending import Sending
 from noroshi.flow.dispatch.waiting import signalled
 from noroshi.ports.channel import Channel
 
@@ -27,6 +30,12 @@ _MICROSECOND = timedelta(microseconds=1)
 _BREATH = timedelta(milliseconds=100)
 _LONGEST_BREATH = timedelta(seconds=10)
 _TAKES_AT_ONCE = 2
+_MOST_TOGETHER = 200
+"""Messages of one take, unless the channel itself takes more in one call."""
+
+_COMPANY = timedelta(milliseconds=3)
+_COMPANY_SHARE = 20
+"""Of what a send takes, so much may be waited for others to take for: a twentieth."""
 
 _log = structlog.get_logger(__name__)
 
@@ -35,7 +44,8 @@ class LaneRunner:
     """The workers of a lane take turns at claiming (whoever holds a baton) and send side by side. What is known of
     waiting work is one due time: it comes from announcements, from the last take, and from looks. While there is
     more than the last take could hold, two claim at once (unless the account has a pace, which is what they would
-    wait for), and what they claim and others settle shares a commit."""
+    wait for), and what they claim and others settle shares a commit. Who claims takes for all that have nothing to do:
+    what the channel does not take in one call goes to the shelf, from where the others have it."""
 
     def __init__(self, lane: Lane, channel: Channel, gate: Gate, kit: Kit) -> None:
         self.lane = lane
@@ -46,11 +56,17 @@ class LaneRunner:
         self._max_batch = channel.max_batch
         self._lease = channel.attempt_timeout + kit.settings.lease_margin
         self._sending = Sending(lane, channel, gate, kit)
-        self._batons = asyncio.Semaphore(_TAKES_AT_ONCE if channel.per_second is None else 1)
+        self._is_sharing = channel.max_batch <= _MOST_TOGETHER // 4
+        is_quick = channel.per_second is None and not self._is_sharing
+        self._batons = asyncio.Semaphore(_TAKES_AT_ONCE if is_quick else 1)
         self._signal = asyncio.Event()
         self._due_at: Instant | None = None
         self._taking = 0
+        self._idle = 0
+        self._promised = 0
+        self._shelf: deque[Flight] = deque()
         self._has_more = False
+        self._send_seconds = 0.0
         self._yields_until: Instant | None = None
 
     def expect(self, due_at: Instant) -> None:
@@ -65,7 +81,7 @@ class LaneRunner:
 
     def is_busy(self, now: Instant) -> bool:
         """Whether work waits here that may be sent."""
-        has_work = self._taking > 0 or (self._due_at is not None and self._due_at <= now)
+        has_work = self._taking > 0 or bool(self._shelf) or (self._due_at is not None and self._due_at <= now)
         return has_work and not self._kit.stops.stop(self.lane)
 
     async def work(self) -> None:
@@ -73,9 +89,11 @@ class LaneRunner:
         settling: asyncio.Task[None] | None = None
         troubles = 0
         while (flight := await self._claim(troubles)) is not None:
+            began = self._kit.clock.monotonic()
             try:
                 judged, alerts = await self._sending.carry(flight)
                 troubles = 0
+                self._send_seconds = self._kit.clock.monotonic() - began
             except ComposeError as error:
                 troubles = self._note(error.__cause__ or error, troubles)
                 judged, alerts = self._sending.judge_mishap(flight), []
@@ -92,7 +110,7 @@ class LaneRunner:
 
     async def _claim(self, troubles: int) -> Flight | None:
         """The next flight; after troubles not before a pause for breath, which grows. None at the end."""
-        while not self._kit.closing.is_set():
+        while self._shelf or not self._kit.closing.is_set():
             if troubles:
                 await signalled(self._kit.closing, self._kit.clock, _breath(troubles))
             try:
@@ -102,15 +120,26 @@ class LaneRunner:
         return None
 
     async def _next_flight(self) -> Flight | None:
-        async with self._batons:
-            while not self._kit.closing.is_set():
-                self._signal.clear()
-                wait = self._wait()
-                if wait != _GO:
-                    await signalled(self._signal, self._kit.clock, wait)
-                elif (permit := self._gate.admit()) is not None and (flight := await self._take(permit)) is not None:
-                    return flight
-        return None
+        self._idle += 1
+        try:
+            async with self._batons:
+                await self._wait_for_company()
+                while not (self._shelf or self._kit.closing.is_set()):
+                    self._signal.clear()
+                    wait = self._wait()
+                    if wait != _GO:
+                        await signalled(self._signal, self._kit.clock, wait)
+                    elif (permit := self._gate.admit()) is not None:
+                        await self._take(permit)
+                return self._shelf.popleft() if self._shelf else None
+        finally:
+            self._idle -= 1
+
+    async def _wait_for_company(self) -> None:
+        """While more is due than the workers carry, others come back in a moment: one take then serves them all."""
+        if self._is_sharing and self._has_more and not self._shelf:
+            span = min(timedelta(seconds=self._send_seconds) / _COMPANY_SHARE, _COMPANY)
+            await signalled(self._kit.closing, self._kit.clock, span)
 
     def _wait(self) -> timedelta | None:
         """How long nothing may be taken: not at all, for a span, or (None) until a signal."""
@@ -131,12 +160,14 @@ class LaneRunner:
             self._yields_until = plus(tick, self._kit.settings.low_waits)
         return max(self._yields_until - tick, 0) * _MICROSECOND
 
-    async def _take(self, permit: Permit) -> Flight | None:
+    async def _take(self, permit: Permit) -> None:
         kit = self._kit
-        limit = 1 if permit.is_trial else self._gate.pace.most(self._max_batch)
+        flights = self._wanted_flights()
+        limit = 1 if permit.is_trial else self._gate.pace.most(flights * self._max_batch)
         # Cleared before the question: what is announced while it is asked counts as new.
         self._due_at, self._yields_until = AT_ONCE if self._has_more and not permit.is_trial else None, None
         self._taking += 1
+        self._promised += flights
         asked_at = kit.clock.monotonic()
         try:
             terms = self._gate.terms(permit)
@@ -147,14 +178,29 @@ class LaneRunner:
             raise
         finally:
             self._taking -= 1
+            self._promised -= flights
         self._remember(taken)
-        if not taken.claims:
+        if taken.claims:
+            self._put_on_shelf(taken, asked_at, permit)
+        else:
             self._gate.give_back(permit)
             self._hold_back(taken)
-            return None
-        flight = Flight(taken.claims, self._lease, asked_at, permit, plus(tick_of(kit.clock), taken.wait))
-        kit.flights.begin(flight)
-        return flight
+
+    def _wanted_flights(self) -> int:
+        """As many as workers wait for one, but for those that another is just taking for."""
+        most = max(_MOST_TOGETHER // self._max_batch, 1)
+        return min(max(self._idle - len(self._shelf) - self._promised, 1), most)
+
+    def _put_on_shelf(self, taken: Taken, asked_at: float, permit: Permit) -> None:
+        kit, go_at = self._kit, plus(tick_of(self._kit.clock), taken.wait)
+        composition = Composition(taken.claims, kit.compose, kit.clock, kit.settings.compose_timeout)
+        for first in range(0, len(taken.claims), self._max_batch):
+            claims = taken.claims[first : first + self._max_batch]
+            compose = partial(composition.results, first, len(claims))
+            flight = Flight(claims, compose, self._lease, asked_at, permit, go_at)
+            kit.flights.begin(flight)
+            self._shelf.append(flight)
+        self._signal.set()
 
     def _hold_back(self, taken: Taken) -> None:
         """The account let nothing go, for other processes have used it up or broken it: its gate knows it now."""

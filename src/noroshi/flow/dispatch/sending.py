@@ -26,7 +26,7 @@ from noroshi.flow.dispatch.judge import (
     release,
     rest_after,
 )
-from noroshi.flow.dispatch.kit import Compose, Kit
+from noroshi.flow.dispatch.kit import Kit
 from noroshi.flow.dispatch.waiting import LateError, signalled, within
 from noroshi.ports.channel import Channel, RepeatingChannel
 
@@ -41,10 +41,6 @@ T = TypeVar("T")
 _log = structlog.get_logger(__name__)
 
 Composed = tuple[Claim, Content | RenderFailure]
-
-
-class ComposeError(Exception):
-    """Composing broke down, which no template may cause; nothing of the flight was sent."""
 
 
 class Sending:
@@ -91,24 +87,17 @@ class Sending:
         return [_judged(c, judge_mishap(c, now, dice.fraction())) for c in flight.claims if c.key not in flight.lost]
 
     async def _compose(self, flight: Flight, judged: list[Judged]) -> list[Composed]:
-        kit = self._kit
-        now, obstacle = kit.clock.now(), self._obstacle(flight)
-        wanted: list[Claim] = []
-        for claim in flight.claims:
-            settlement = judge_unsent(claim, None, now)
-            if settlement is None and obstacle:
-                settlement = release(claim, now, obstacle)
-            if settlement is None:
-                wanted.append(claim)
-            else:
-                judged.append(_judged(claim, settlement))
-        if not wanted:
+        if obstacle := self._obstacle(flight):
+            now = self._kit.clock.now()
+            judged += [_judged(c, judge_unsent(c, None, now) or release(c, now, obstacle)) for c in flight.claims]
             return []
-        try:
-            contents = await within(kit.clock, kit.settings.compose_timeout, _contents(kit.compose, wanted))
-            return list(zip(wanted, contents, strict=True))
-        except Exception as error:
-            raise ComposeError(type(error).__name__) from error
+        composed: list[Composed] = []
+        for claim, result in zip(flight.claims, await flight.compose(), strict=True):
+            if isinstance(result, Settlement):
+                judged.append(_judged(claim, result))
+            else:
+                composed.append((claim, result))
+        return composed
 
     async def _keep_pace(self, flight: Flight, composed: list[Composed]) -> None:
         """As all processes together were granted it, and spaced by what this one really does."""
@@ -242,10 +231,6 @@ class Sending:
 def repeats_of(channel: Channel) -> timedelta:
     """For how long its provider knows a delivery again: mostly not at all."""
     return channel.repeats_within if isinstance(channel, RepeatingChannel) else timedelta(0)
-
-
-async def _contents(compose: Compose, claims: Sequence[Claim]) -> Sequence[Content | RenderFailure]:
-    return await compose(claims)
 
 
 async def _answers(channel: Channel, attempts: Sequence[Attempt]) -> Sequence[Outcome]:

@@ -14,6 +14,7 @@ from noroshi.domain.lanes import Lane
 from noroshi.domain.records import Alert
 from noroshi.flow.dispatch.alarms import Alarms, Judged
 from noroshi.flow.dispatch.rates import Rates
+from noroshi.flow.dispatch.sharing import Sharing
 from noroshi.flow.dispatch.waiting import signalled
 from noroshi.ports.clock import Clock
 from noroshi.ports.meter import Meter
@@ -58,28 +59,26 @@ class Settler:
         self._queue = queue
         self._closing = closing
         self._alarms = Alarms()
+        self._sharing = Sharing(self._write)
         self.rates = Rates(clock, meter)
 
     async def settle(self, judged: Sequence[Judged], alerts: Sequence[Alert] = ()) -> None:
         """One commit, then the counts. Raises what the store raises."""
-        raised = [*alerts, *self._alarms.notice(judged)]
-        settled = await self._queue.settle([j.settlement for j in judged], raised)
-        self._tell(judged, settled, raised)
+        await self._write(judged, [*alerts, *self._alarms.notice(judged)])
 
     async def settle_surely(self, judged: Sequence[Judged], alerts: Sequence[Alert] = ()) -> None:
-        """As `settle`, but a store that fails is asked again: an outcome forgotten is a message sent twice.
-        During a shutdown it is asked five times more; then the leases end by themselves."""
+        """As `settle`, but in a commit that others may share, and a store that fails is asked again: an outcome
+        forgotten is a message sent twice. During a shutdown it is asked five times more; then the leases end by
+        themselves."""
         raised = [*alerts, *self._alarms.notice(judged)]
-        settlements = [j.settlement for j in judged]
         wait, tries_left = _FIRST_WAIT, _LAST_TRIES
         while tries_left:
             try:
-                settled = await self._queue.settle(settlements, raised)
+                await self._sharing.write(judged, raised)
             except Exception as error:  # noqa: BLE001 - asked again below
                 self._meter.count("notification_settle_errors_total")
                 _log.error("settle_failed", error=type(error).__name__, deliveries=len(judged))
             else:
-                self._tell(judged, settled, raised)
                 return
             if self._closing.is_set():
                 tries_left -= 1
@@ -101,6 +100,10 @@ class Settler:
         if alerts:
             await self._queue.settle((), alerts)
             self._tell_alerts(alerts)
+
+    async def _write(self, judged: Sequence[Judged], alerts: Sequence[Alert]) -> None:
+        settled = await self._queue.settle([j.settlement for j in judged], alerts)
+        self._tell(judged, settled, alerts)
 
     def _tell(self, judged: Sequence[Judged], settled: Settled, alerts: Sequence[Alert]) -> None:
         if settled.filled:
