@@ -29,6 +29,12 @@ SMALLEST_SLICE = 50
 _TURN_SECONDS = 0.012
 """What a turn should take: the store must never be held longer than 25 ms."""
 
+_LARGEST_BESIDE = 1_000
+_SMALLEST_BESIDE = 250
+_BESIDE_SECONDS = 0.1
+"""What a turn should take that nobody's call is part of and that others run beside: it keeps nothing waiting but what
+is for the same people."""
+
 _GROWTH = 1.2
 _NEW_BATCHES_A_TURN = 256
 _TURNS_AT_ONCE = 2
@@ -60,6 +66,24 @@ class _Waiting:
     def keep(self, result: Earlier | Progress | None) -> None:
         if not self.kept.done():
             self.kept.set_result(result)
+
+
+class _Slice:
+    """How many recipients a turn decides: more while turns are short, fewer when they are not, for disks and
+    populations differ. Little by little: of two that shared a commit the second seems to have taken no time."""
+
+    __slots__ = ("_largest", "_seconds", "_smallest", "size")
+
+    def __init__(self, smallest: int, largest: int, seconds: float) -> None:
+        self.size = largest // 2
+        self._smallest = smallest
+        self._largest = largest
+        self._seconds = seconds
+
+    def learn(self, decided: int, seconds: float) -> None:
+        if decided >= self.size // 2:
+            wanted = self.size * min(self._seconds / max(seconds, 0.001), _GROWTH)
+            self.size = int(min(max((self.size + wanted) / 2, self._smallest), self._largest))
 
 
 class Intake:
@@ -99,10 +123,14 @@ class Intake:
         self._moved = asyncio.Event()
         self._is_wanted = False
         self._next_due_at: Instant | None = None
-        self._slice = LARGEST_SLICE // 2
+        self._slice = _Slice(SMALLEST_SLICE, LARGEST_SLICE, _TURN_SECONDS)
+        self._slice_beside = self._slice
+        if side_by_side:
+            self._slice_beside = _Slice(_SMALLEST_BESIDE, _LARGEST_BESIDE, _BESIDE_SECONDS)
         self._turns: set[asyncio.Task[None]] = set()
         self._last_told: asyncio.Future[None]
         self._under_way = 0
+        self._answering = 0
         self._last_end = 0.0
         self._is_stopping = False
         self._may_have_enqueued = True  # what was enqueued while nobody served
@@ -186,21 +214,29 @@ class Intake:
         await asyncio.gather(*self._turns)
 
     def _is_worth_a_turn(self) -> bool:
+        """Where turns run side by side, those for what is undecided keep no call waiting."""
+        if self._are_calls_worth_a_turn():
+            return True
+        beside = len(self._turns) - self._answering
+        return not self._turns or (self._side_by_side and self._has_more and beside < _TURNS_AT_ONCE)
+
+    def _are_calls_worth_a_turn(self) -> bool:
         """While the store is at one turn the next is made ready, so that neither waits for the other; but only of
         nearly as many calls as are under way, or there would be many small ones."""
-        if not self._turns:
-            return True
-        if self._has_more and self._side_by_side:
-            return len(self._turns) < _TURNS_AT_ONCE
-        return len(self._turns) < _TURNS_AT_ONCE and len(self._arrived) >= max(self._under_way * _NEARLY, 1)
+        under_way = self._answering if self._side_by_side else len(self._turns)
+        if not self._arrived or under_way >= _TURNS_AT_ONCE:
+            return False
+        return not under_way or len(self._arrived) >= self._under_way * _NEARLY
 
     def _begin_turn(self) -> None:
         is_taking = self._is_free_to_take()
         if self._arrived or not is_taking:
-            count = min(len(self._arrived), self._share(), _NEW_BATCHES_A_TURN)
+            wanted = self._share() if self._are_calls_worth_a_turn() else 0
+            count = min(len(self._arrived), wanted, _NEW_BATCHES_A_TURN)
             calls = [self._arrived.popleft() for _ in range(count)]
             self._turns.add(asyncio.create_task(self._see_through(self._turn(calls), count)))
             self._under_way += count
+            self._answering += count > 0
         if is_taking:
             self._turns.add(asyncio.create_task(self._see_through(self._take_enqueued(), 0)))
 
@@ -218,6 +254,7 @@ class Intake:
             await self._clock.sleep(_POLL)
             has_more = True
         self._under_way -= calls
+        self._answering -= calls > 0
         self._turns = {turn for turn in self._turns if turn is not asyncio.current_task()}
         self._is_wanted = self._is_wanted or has_more
         self._moved.set()
@@ -258,8 +295,9 @@ class Intake:
             # Beside another turn nothing is urgent: it would be committed first, and the order would be lost.
             is_urgent = before.done() and any(batch.head.priority is Priority.CRITICAL for batch in new)
             began = self._clock.monotonic()
+            part = self._slice if calls else self._slice_beside
             try:
-                turn = await self._batches.keep(new, self._slice, self._decide, is_urgent=is_urgent)
+                turn = await self._batches.keep(new, part.size, self._decide, is_urgent=is_urgent)
             except Exception as failure:
                 for call in calls:
                     if not call.kept.done():
@@ -267,10 +305,13 @@ class Intake:
                 if not calls:
                     raise
                 return True
+            if self._side_by_side:
+                part.learn(turn.decided, self._clock.monotonic() - began)
             await before
-            ended = self._clock.monotonic()
-            self._size_slice(turn, ended - max(began, self._last_end))
-            self._last_end = ended
+            if not self._side_by_side:
+                ended = self._clock.monotonic()
+                part.learn(turn.decided, ended - max(began, self._last_end))
+                self._last_end = ended
             self._answer(calls, turn)
         if calls:
             self._meter.observe("accept_group_size", len(calls))
@@ -286,7 +327,7 @@ class Intake:
         """A turn of its own: whatever is wrong with it, no call suffers."""
         with self._in_order() as before:
             try:
-                turn = await self._batches.keep((), self._slice, self._decide, prepare=self._prepare)
+                turn = await self._batches.keep((), self._slice.size, self._decide, prepare=self._prepare)
             except Exception as error:  # noqa: BLE001 - what waits goes on waiting
                 self._meter.count("notification_processing_errors_total", stage="accept")
                 _log.error("taking_enqueued_failed", error=type(error).__name__)
@@ -309,13 +350,6 @@ class Intake:
         self._next_due_at = turn.next_due_at
         self._has_more = turn.has_more
         return bool(self._arrived) or turn.has_more or self._may_have_enqueued
-
-    def _size_slice(self, turn: Turn, seconds: float) -> None:
-        """Larger slices while turns are short, smaller ones when they are not: disks and populations differ. Little by
-        little: of two that shared a commit the second seems to have taken no time."""
-        if turn.decided >= self._slice // 2:
-            wanted = self._slice * min(_TURN_SECONDS / max(seconds, 0.001), _GROWTH)
-            self._slice = int(min(max((self._slice + wanted) / 2, SMALLEST_SLICE), LARGEST_SLICE))
 
     def _answer(self, calls: list[_Waiting], turn: Turn) -> None:
         for call, earlier in zip(calls, turn.earlier, strict=True):
