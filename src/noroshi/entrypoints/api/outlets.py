@@ -42,10 +42,11 @@ class DirectOutlet:
     """Implements ports/live.py Outlet: events in the chunks of a response whose connection is ours from now on. There
     is no task and no queue between, for a fan-out is nothing but writes."""
 
-    __slots__ = ("_connection", "_transport")
+    __slots__ = ("_connection", "_flow", "_transport")
 
     def __init__(self, connection: Connection) -> None:
         self._connection = connection
+        self._flow = connection.flow
         self._transport: asyncio.Transport | None = None
 
     def open(self) -> None:
@@ -54,7 +55,7 @@ class DirectOutlet:
 
     @property
     def is_full(self) -> bool:
-        return self._connection.flow.write_paused
+        return self._flow.write_paused
 
     def form(self, news: News) -> Sequence[bytes]:
         return (_chunk(b"".join(as_events(news))),)
@@ -69,7 +70,7 @@ class DirectOutlet:
         self.put((_chunk(_BEAT),))
 
     async def drained(self) -> None:
-        await self._connection.flow.drain()
+        await self._flow.drain()
 
     def close(self) -> None:
         transport = self._transport

@@ -28,7 +28,7 @@ PAGE = 100
 _ROOM = 8
 """Entries read at once for each of many followers; who lacks more reads alone."""
 
-_TOLD_AT_ONCE = 500
+_TOLD_AT_ONCE = 1_000
 """News put into form before any of it is written. A write wakes its reader, and whoever forms and writes by turns does
 each of them at half the speed; but the first readers should not have to wait until the last one's are formed."""
 
@@ -107,23 +107,25 @@ class Follower:
         is_too_much = len(entries) > 1 and len(_fitting(entries)) < len(entries)
         if has_gap or is_too_much or self.outlet.is_full:
             return False
-        told.append((self.outlet, self._form(news.head, entries)))
+        if entries is not news.entries:
+            news = News(self.owner, news.head, entries)
+        told.append((self.outlet, self._form(news)))
         return self.seen >= news.head.last_number
 
     def _tell(self, head: InboxHead, entries: tuple[InboxEntry, ...]) -> None:
-        self.outlet.put(self._form(head, entries))
+        self.outlet.put(self._form(News(self.owner, head, entries)))
 
-    def _form(self, head: InboxHead, entries: tuple[InboxEntry, ...]) -> Sequence[bytes]:
+    def _form(self, news: News) -> Sequence[bytes]:
         """Nothing, if this follower knows it all."""
-        told = self._told
+        head, entries, told = news.head, news.entries, self._told
         # Of two heads one is never older in one figure and newer in the other: both figures only rise.
         if told is None or (head.last_number >= told.last_number and head.changes >= told.changes):
             self._told = head
         else:
-            head = told
+            head, news = told, News(self.owner, told, entries)
         if entries:
             self.seen = entries[-1].number
-        return self.outlet.form(News(self.owner, head, entries)) if entries or head != told else ()
+        return self.outlet.form(news) if entries or head != told else ()
 
     async def catch_up(self) -> None:
         try:
