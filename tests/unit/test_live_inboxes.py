@@ -231,7 +231,7 @@ async def test_what_is_handed_over_is_told_without_asking_the_store(stage: Stage
 async def test_many_are_written_to_at_a_stretch_and_the_first_before_the_last_are_formed(
     stage: Stage, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    # B8: forming and writing by turns took twice as long
+    # B8: forming and writing by turns took half as long again
     monkeypatch.setattr(live, "_TOLD_AT_ONCE", 2)
     done: list[str] = []
     for owner in (HANAKO, TARO, JIRO):

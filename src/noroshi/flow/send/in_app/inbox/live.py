@@ -29,8 +29,8 @@ _ROOM = 8
 """Entries read at once for each of many followers; who lacks more reads alone."""
 
 _TOLD_AT_ONCE = 1_000
-"""News put into form before any of it is written. A write wakes its reader, and whoever forms and writes by turns does
-each of them at half the speed; but the first readers should not have to wait until the last one's are formed."""
+"""News put into form before any of it is written. A write wakes its reader: forming and writing by turns took half as
+long again (decision 15). But the first readers should not have to wait until the last one's are formed."""
 
 _OWNERS_AT_ONCE = 200
 _BYTES_AT_ONCE = 65_536
