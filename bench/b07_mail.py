@@ -1,5 +1,5 @@
 """B7: e-mail a second, the whole way through the engine to a sink, against aiosmtplib with email.message, and against
-smtp-source, which sends one and the same text, where Postfix is installed."""
+smtp-source, which sends one and the same text, where Postfix is to be had."""
 
 import os
 import subprocess
@@ -8,12 +8,14 @@ from collections.abc import Sequence
 from contextlib import AbstractContextManager
 
 import msgspec
+from tests.services.installation import ServiceMissingError
+from tests.services.postfix import PostfixTools, find_postfix
 
 from bench.cast import TEMPLATE
 from bench.counts import WrongCountError, check_counts
 from bench.figures import Goal, Measured, Pair, Row, measured, ratio_row
 from bench.generator import Report
-from bench.mail_sink import CONNECTIONS, Sink, open_sink, tool
+from bench.mail_sink import CONNECTIONS, Sink, open_sink
 from bench.mail_texts import HTML, SENDER, SUBJECT, TEXT
 from bench.population import Population, one_number
 from bench.processes import Usage
@@ -23,8 +25,11 @@ from bench.server import BenchError, Noroshi, noroshi_on, spawn
 GOAL = Goal(bar=5, aim=20)
 OF_SOURCE = Goal(bar=None, aim=0.3)
 
-_LIKE_OURS = 2_000
-"""Bytes of a letter, for the source that sends no text of its own."""
+LETTER_BYTES = 1_480
+"""Of one of ours with its headers: the source, which has no text of its own, sends as many."""
+
+SOURCE_HEADERS = 136
+"""Of them are headers that it writes by itself."""
 
 
 def run(bench: Run) -> list[Row]:
@@ -32,12 +37,13 @@ def run(bench: Run) -> list[Row]:
     against_peer: list[Pair] = []
     against_source: list[Pair] = []
     count, sink_name = 0, ""
+    tools, missing = _tools()
     for _ in range(bench.pairs):
-        with bench.copy_of() as population, open_sink(bench.folder) as sink:
+        with bench.copy_of() as population, open_sink(bench.folder, tools) as sink:
             sink_name = sink.name
             reports, count = _fill(population, sink, recipients)
             peer = _peer(sink, count // 10)
-            source = _source(sink, count)
+            source = None if tools is None else _source(tools, sink, count)
             ours = _drain(population, sink, reports, count)
             _check_sink(sink, count + count // 10 + (count if source else 0))
         against_peer.append(Pair(ours, peer))
@@ -46,14 +52,22 @@ def run(bench: Run) -> list[Row]:
     population_name = f"P1, {count:,} letters, text and HTML, to {sink_name}"
     return [
         ratio_row("B7 e-mail ÷ aiosmtplib + email.message", population_name, "letters", against_peer, GOAL),
-        source_row(population_name, against_source),
+        source_row(population_name, against_source, missing),
     ]
 
 
-def source_row(population: str, pairs: Sequence[Pair]) -> Row:
+def _tools() -> tuple[PostfixTools | None, str]:
+    """Or why there are none, in one line."""
+    try:
+        return find_postfix(), ""
+    except ServiceMissingError as why:
+        return None, str(why)
+
+
+def source_row(population: str, pairs: Sequence[Pair], missing: str = "") -> Row:
     what = "B7 e-mail ÷ smtp-source, the same connections"
     if not pairs:
-        return Row(what=what, population=population, figure="", verdict="not judged: smtp-source is not installed")
+        return Row(what=what, population=population, figure="", verdict=f"not judged: {missing}")
     return ratio_row(what, population, "letters", pairs, OF_SOURCE)
 
 
@@ -107,14 +121,12 @@ def _peer(sink: Sink, count: int) -> Measured:
     return measured(count, seconds, usage=Usage(used, 0.0))
 
 
-def _source(sink: Sink, count: int) -> Measured | None:
-    program = tool("smtp-source")
-    if program is None:
-        return None
-    how = ["-d", "-s", str(CONNECTIONS), "-m", str(count), "-l", str(_LIKE_OURS)]
+def _source(tools: PostfixTools, sink: Sink, count: int) -> Measured:
+    how = ["-d", "-s", str(CONNECTIONS), "-m", str(count), "-l", str(LETTER_BYTES - SOURCE_HEADERS)]
     before, began = os.times(), time.perf_counter()
     people = ["-f", "shop@noroshi.example", "-t", "person@example.com"]
-    subprocess.run([program, *how, *people, f"127.0.0.1:{sink.port}"], check=True)
+    command = tools.command("smtp-source", *how, *people, f"127.0.0.1:{sink.port}")
+    subprocess.run(command, env=tools.environment, check=True)
     seconds, after = time.perf_counter() - began, os.times()
     used = after.children_user + after.children_system - before.children_user - before.children_system
     return measured(count, seconds, usage=Usage(used, 0.0))

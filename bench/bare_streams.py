@@ -12,7 +12,7 @@ from typing import cast
 
 import uvloop
 
-from bench.stream_client import ENTRY
+from bench.stream_client import ENTRY, raise_file_limit
 
 _HEAD = b"HTTP/1.1 200 OK\r\ncontent-type: text/event-stream\r\n\r\nevent: state\n\n"
 
@@ -31,6 +31,7 @@ class Bare(asyncio.Protocol):
 
 
 async def serve(port: int, size: int) -> None:
+    raise_file_limit()
     transports: list[asyncio.Transport] = []
     buffer = ENTRY.ljust(size, b".")
     loop = asyncio.get_running_loop()

@@ -1,4 +1,4 @@
-"""Where the mail ends: `smtp-sink` of Postfix if this machine has it, else a sink of our own; how much it took out.
+"""Where the mail ends: `smtp-sink` of Postfix if it is to be had, else a sink of our own; how much it took out.
 
     python -m bench.mail_sink PORT
 
@@ -8,7 +8,6 @@ letters it took and how many of them were different ones.
 
 import asyncio
 import os
-import shutil
 import signal
 import subprocess
 import sys
@@ -19,6 +18,7 @@ from pathlib import Path
 from typing import cast
 
 import uvloop
+from tests.services.postfix import PostfixTools
 
 from bench.counts import WrongCountError
 from bench.processes import cpu_of
@@ -35,11 +35,6 @@ _ANSWERS = {
 _YES = b"250 2.0.0 Ok\r\n"
 _GO_AHEAD = b"354 End data with <CR><LF>.<CR><LF>\r\n"
 _START_SECONDS = 10.0
-
-
-def tool(name: str) -> str | None:
-    """A program of Postfix; Debian puts these where only root looks."""
-    return shutil.which(name, path=os.pathsep.join([os.environ.get("PATH", ""), "/usr/sbin"]))
 
 
 class Sink:
@@ -68,17 +63,19 @@ class Sink:
 
 
 @contextmanager
-def open_sink(folder: Path) -> Iterator[Sink]:
-    port, output, found = free_port(), folder / "sink", tool("smtp-sink")
+def open_sink(folder: Path, tools: PostfixTools | None) -> Iterator[Sink]:
+    """Without tools it is our own."""
+    port, output = free_port(), folder / "sink"
     with output.open("wb") as out:
-        if found is not None:
+        if tools is not None:
             who = ["-u", "nobody"] if os.geteuid() == 0 else []
-            process = subprocess.Popen([found, "-c", *who, f"127.0.0.1:{port}", "200"], stdout=out)
+            command = tools.command("smtp-sink", "-c", *who, f"127.0.0.1:{port}", "200")
+            process = subprocess.Popen(command, env=tools.environment, stdout=out)
         else:
             process = spawn(["bench.mail_sink", str(port)], {}, stdout=out)
     try:
         _wait_for(port, process)
-        yield Sink(process, port, "smtp-sink" if found is not None else "our own sink", output)
+        yield Sink(process, port, "smtp-sink" if tools is not None else "our own sink", output)
     finally:
         process.kill()
         process.wait()

@@ -51,8 +51,13 @@ class Onlooker(asyncio.Protocol):
             self._opened.set_exception(exc or ConnectionError("a stream was refused"))
 
 
-async def look(port: int, key: str, paths: list[str]) -> None:
+def raise_file_limit() -> None:
+    """A stream is an open file, at both of its ends."""
     resource.setrlimit(resource.RLIMIT_NOFILE, (resource.getrlimit(resource.RLIMIT_NOFILE)[1],) * 2)
+
+
+async def look(port: int, key: str, paths: list[str]) -> None:
+    raise_file_limit()
     loop = asyncio.get_running_loop()
     seen: list[float] = []
     onlookers: list[Onlooker] = []

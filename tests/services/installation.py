@@ -145,10 +145,10 @@ def _from_apt() -> Installation:
     return _installed()
 
 
-def apt_get(*words: str) -> None:
+def apt_get(*words: str, cwd: Path = Path("/")) -> None:
     options = ["-qq", "-o", "DPkg::Lock::Timeout=60", "-o", "Acquire::Retries=1", "-o", "Acquire::http::Timeout=30"]
     quiet = ["env", "DEBIAN_FRONTEND=noninteractive", "apt-get"]
-    run_as(Account(), [*quiet, *options, *words], within=_APT_WITHIN)
+    run_as(Account(), [*quiet, *options, *words], cwd=cwd, within=_APT_WITHIN)
 
 
 def _from_wheel() -> Installation:

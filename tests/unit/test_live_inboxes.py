@@ -4,6 +4,7 @@ import asyncio
 from collections.abc import AsyncIterator, Sequence
 from datetime import timedelta
 
+import msgspec
 import pytest
 
 from noroshi.domain.ids import DEFAULT_TENANT, NotificationId
@@ -16,6 +17,7 @@ from noroshi.machine.meter import NullMeter
 
 HANAKO = Owner(DEFAULT_TENANT, "hanako")
 TARO = Owner(DEFAULT_TENANT, "taro")
+JIRO = Owner(DEFAULT_TENANT, "jiro")
 SECOND = timedelta(seconds=1)
 
 
@@ -125,11 +127,16 @@ class Ear:
     def is_full(self) -> bool:
         return self._left <= 0
 
-    def tell(self, news: News) -> None:
-        assert not self.is_full, "told although there was no room"
-        self._left -= 1
-        self.numbers += [entry.number for entry in news.entries]
-        self.heads.append(news.head)
+    def form(self, news: News) -> Sequence[bytes]:
+        return (msgspec.msgpack.encode(news),)
+
+    def put(self, formed: Sequence[bytes]) -> None:
+        for one in formed:
+            assert not self.is_full, "told although there was no room"
+            self._left -= 1
+            news = msgspec.msgpack.decode(one, type=News)
+            self.numbers += [entry.number for entry in news.entries]
+            self.heads.append(news.head)
 
     def beat(self) -> None:
         self.beats += 1
@@ -146,11 +153,27 @@ class Ear:
         self.is_closed = True
 
 
+class NotingEar(Ear):
+    """Notes what is asked of it, in a list that it shares with others."""
+
+    def __init__(self, done: list[str]) -> None:
+        super().__init__()
+        self._done = done
+
+    def form(self, news: News) -> Sequence[bytes]:
+        self._done.append(f"form {news.owner.user_id}")
+        return super().form(news)
+
+    def put(self, formed: Sequence[bytes]) -> None:
+        self._done.append("put")
+        super().put(formed)
+
+
 class Stage:
     """Streams over a shelf, on a clock of the test's own."""
 
     def __init__(self, most: int = 100) -> None:
-        self.inbox = ShelfInbox(HANAKO, TARO)
+        self.inbox = ShelfInbox(HANAKO, TARO, JIRO)
         self.clock = StepClock()
         self.dead_keys: set[str] = set()
         self.live = LiveStreams(self.inbox, self.clock, NullMeter(), self._is_live, most=most)
@@ -203,6 +226,19 @@ async def test_what_is_handed_over_is_told_without_asking_the_store(stage: Stage
     stage.live.hand_over([stage.inbox.put(HANAKO, 2), stage.inbox.put(TARO)])
     stage.live.hand_over([stage.inbox.put(HANAKO)])
     assert (ear.numbers, stage.inbox.reads) == ([1, 2, 3], reads)
+
+
+async def test_many_are_written_to_at_a_stretch_and_the_first_before_the_last_are_formed(
+    stage: Stage, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    # B8: forming and writing by turns took half as long again
+    monkeypatch.setattr(live, "_TOLD_AT_ONCE", 2)
+    done: list[str] = []
+    for owner in (HANAKO, TARO, JIRO):
+        await stage.follow(NotingEar(done), owner)
+    done.clear()
+    stage.live.hand_over([stage.inbox.put(owner) for owner in (HANAKO, TARO, JIRO)])
+    assert done == ["form hanako", "form taro", "put", "put", "form jiro", "put"]
 
 
 async def test_whoever_comes_again_hears_what_came_meanwhile(stage: Stage) -> None:

@@ -172,3 +172,13 @@ def test_what_is_no_reply_ends_the_conversation(nonsense: bytes) -> None:
 
 def test_a_reply_of_three_digits_is_enough() -> None:
     assert take_reply(bytearray(b"250\r\n")) == Reply(250, ("",))
+
+
+@pytest.mark.parametrize(
+    ("line", "text"), [(b"250\n", ""), (b"250 \r\n", ""), (b"250 ok\r\r\n", "ok"), (b"250 o\rk\r\n", "o\rk")]
+)
+def test_a_reply_of_one_line_leaves_what_came_after_it(line: bytes, text: str) -> None:
+    buffer = bytearray(line + b"354 go")
+    assert take_reply(buffer) == Reply(250, (text,))
+    assert buffer == b"354 go"
+    assert take_reply(buffer) is None

@@ -13,8 +13,12 @@ class Outlet(Protocol):
     @property
     def is_full(self) -> bool: ...
 
-    def tell(self, news: News) -> None:
-        """Written at once, entries first; never waits."""
+    def form(self, news: News) -> Sequence[bytes]:
+        """As it goes over this connection, entries first; writes nothing."""
+        ...
+
+    def put(self, formed: Sequence[bytes]) -> None:
+        """Written at once; never waits."""
         ...
 
     def beat(self) -> None:

@@ -1,5 +1,6 @@
 """The inbox over the API: what a person was told in-app out; what the person has read and put away in."""
 
+from functools import lru_cache
 from typing import Annotated, cast
 
 import msgspec
@@ -101,13 +102,17 @@ async def read_all(desk: Desk, call: Call[UpToQuery, None]) -> ReadAllAnswer:
     return ReadAllAnswer(total, head.unread)
 
 
+_iso = lru_cache(maxsize=128)(iso)
+"""What was settled at once came into its inboxes at one and the same moment."""
+
+
 def show_entry(entry: InboxEntry) -> EntryItem:
     return EntryItem(
         entry_id=entry.number,
         notification_id=show(entry.notification_id),
         category=entry.category,
         content=cast(InboxContent, msgspec.Raw(entry.content)),  # it was written as JSON, and is not taken apart
-        created_at=iso(entry.at),
+        created_at=_iso(entry.at),
         read_at=when(entry.read_at),
         archived_at=when(entry.archived_at),
     )

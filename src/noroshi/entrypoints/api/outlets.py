@@ -34,14 +34,19 @@ def as_messages(news: News) -> list[bytes]:
     return messages
 
 
+def _chunk(data: bytes) -> bytes:
+    return b"%x\r\n%b\r\n" % (len(data), data)
+
+
 class DirectOutlet:
     """Implements ports/live.py Outlet: events in the chunks of a response whose connection is ours from now on. There
     is no task and no queue between, for a fan-out is nothing but writes."""
 
-    __slots__ = ("_connection", "_transport")
+    __slots__ = ("_connection", "_flow", "_transport")
 
     def __init__(self, connection: Connection) -> None:
         self._connection = connection
+        self._flow = connection.flow
         self._transport: asyncio.Transport | None = None
 
     def open(self) -> None:
@@ -50,21 +55,22 @@ class DirectOutlet:
 
     @property
     def is_full(self) -> bool:
-        return self._connection.flow.write_paused
+        return self._flow.write_paused
 
-    def tell(self, news: News) -> None:
-        self._write(b"".join(as_events(news)))
+    def form(self, news: News) -> Sequence[bytes]:
+        return (_chunk(b"".join(as_events(news))),)
 
-    def beat(self) -> None:
-        self._write(_BEAT)
-
-    def _write(self, data: bytes) -> None:
+    def put(self, formed: Sequence[bytes]) -> None:
         transport = self._transport
         if transport is not None and not transport.is_closing():
-            transport.write(b"%x\r\n%b\r\n" % (len(data), data))
+            for chunk in formed:
+                transport.write(chunk)
+
+    def beat(self) -> None:
+        self.put((_chunk(_BEAT),))
 
     async def drained(self) -> None:
-        await self._connection.flow.drain()
+        await self._flow.drain()
 
     def close(self) -> None:
         transport = self._transport
@@ -79,7 +85,7 @@ class PumpedOutlet:
     """Implements ports/live.py Outlet over whatever takes messages and may make one wait: `run` carries them."""
 
     def __init__(self, form: Form, send: Callable[[list[bytes]], Awaitable[None]], beat: bytes = b"") -> None:
-        self._form = form
+        self.form = form
         self._send = send
         self._beat = beat
         self._waiting: list[bytes] = []
@@ -92,16 +98,15 @@ class PumpedOutlet:
     def is_full(self) -> bool:
         return self._size > ROOM
 
-    def tell(self, news: News) -> None:
-        self._put(self._form(news))
-
     def beat(self) -> None:
         if self._beat:
-            self._put([self._beat])
+            self.put([self._beat])
 
-    def _put(self, messages: Sequence[bytes]) -> None:
-        self._waiting += messages
-        self._size += sum(map(len, messages))
+    def put(self, formed: Sequence[bytes]) -> None:
+        if not formed:
+            return
+        self._waiting += formed
+        self._size += sum(map(len, formed))
         self._has_room.clear()
         self._has_more.set()
 

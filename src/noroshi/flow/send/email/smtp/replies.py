@@ -9,6 +9,7 @@ LONGEST_REPLY = 65_536
 GO_AHEAD = 354
 CLOSING = 421
 
+_ONE_LINE = re.compile(rb"([2-5]\d\d)(?: ([^\r\n]*))?\r*\n")
 _BEGINS_LINE = re.compile(rb"[2-5]\d\d(?:[ -]|\Z)")
 _ENHANCED = re.compile(r"([245]\.\d{1,3}\.\d{1,3})(?:\s+|\Z)")
 _ADDRESS = re.compile(r"<?[^\s<>]+@[^\s<>]+>?")
@@ -44,6 +45,10 @@ class Reply(Struct, frozen=True):
 
 def take_reply(buffer: bytearray) -> Reply | None:
     """The first whole reply, which leaves the buffer; None if more must come first."""
+    if (whole := _ONE_LINE.match(buffer)) is not None:  # as nearly all are
+        number, text = whole.groups(b"")
+        del buffer[: whole.end()]
+        return Reply(int(number), (text.decode("utf-8", "replace"),))
     lines: list[str] = []
     place, code = 0, b""
     while (end := buffer.find(b"\n", place)) >= 0:

@@ -103,11 +103,12 @@ class Session:
         """None if the relay waits for the content, else why it does not want the letter."""
         refusal: Outcome | None = None
         code = 0
-        for stage, command in zip(_STAGES, self._opening(letter), strict=True):
-            if not self._is_pipelined:
+        commands = () if self._is_pipelined else self._opening(letter)  # else they have left already
+        for number, stage in enumerate(_STAGES):
+            if commands:
                 if refusal is not None:
                     return refusal
-                self._wire.write(command)
+                self._wire.write(commands[number])
             reply = await self._wire.reply()
             code = reply.code
             is_yes = code == GO_AHEAD if stage is Stage.DATA else reply.is_positive
