@@ -1,12 +1,13 @@
 """The ground a conformance test stands on: the store's ports, with the words that tests use for them."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from datetime import timedelta
 from itertools import count
 from typing import TypedDict, Unpack
 
 import msgspec
 
+from noroshi.domain.attachments import Attachment
 from noroshi.domain.batches import BatchHead, NewBatch
 from noroshi.domain.categories import Categories
 from noroshi.domain.deliveries import Claim, Settled, Settlement, Taken, Verdict
@@ -51,6 +52,7 @@ class BatchWords(TypedDict, total=False):
     repeated: Sequence[str]
     key: str
     fingerprint: bytes
+    files: Mapping[str, bytes]
 
 
 class SettlementWords(TypedDict, total=False):
@@ -142,6 +144,8 @@ class Ground:
             idempotency_key=key,
             fingerprint=b"" if key is None else words.get("fingerprint", b"print"),
             is_scheduled=after > timedelta(0),
+            attachments=[Attachment(name, "text/plain", len(raw)) for name, raw in words.get("files", {}).items()],
+            contents=list(words.get("files", {}).values()),
         )
 
     async def keep(self, *batches: NewBatch, room: int = 500) -> Turn:

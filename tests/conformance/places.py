@@ -44,7 +44,7 @@ async def fill(settings: Settings) -> None:
         await ground.meet(HANAKO, TARO, JIRO, ALICE)
         await ground.crowd(30)
         await ground.write("welcome", "email", "push")
-        await ground.accept(HANAKO, TARO, ALICE, key="once")
+        await ground.accept(HANAKO, TARO, ALICE, key="once", files={"請求書.pdf": bytes(range(256))})
         for claim in (await ground.take()).claims:
             await ground.settle(claim, Verdict.SENT, message_id=f"m-{claim.recipient.user_id}-é\U0001f525")
         await ground.accept(JIRO, channels=["push"])

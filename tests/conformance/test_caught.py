@@ -1,7 +1,9 @@
 """What the catcher kept: newest first, addresses masked, the latest only."""
 
+import msgspec
 import pytest
 
+from noroshi.domain.attachments import Attachment
 from noroshi.domain.deliveries import Attempt, DeliveryKey, Recipient
 from noroshi.domain.ids import EndpointId, TenantId, new_batch_id, notification_id
 from noroshi.domain.lanes import Lane
@@ -80,6 +82,14 @@ async def test_only_the_latest_are_kept_of_each_tenant(ground: Ground) -> None:
     assert await bodies(ground, user_id="hanako") == []
     (theirs,) = await ground.store.caught.list_caught(ELSEWHERE, None, None, None, 10)
     assert theirs.body == "theirs"
+
+
+async def test_what_was_attached_is_told_with_the_message(ground: Ground) -> None:  # N1.4
+    files = (Attachment("請求書.pdf", "application/pdf", 5), Attachment("logo.png", "image/png", 7, "logo"))
+    with_files = msgspec.structs.replace(attempt(HANAKO), attachments=files)
+    await ground.store.caught.keep_caught([with_files, attempt(TARO)])
+    bare, full = await ground.store.caught.list_caught(HERE, None, None, None, 10)
+    assert (full.attachments, bare.attachments) == (files, ())
 
 
 async def test_another_tenant_sees_none_of_it(ground: Ground) -> None:

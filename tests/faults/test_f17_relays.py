@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 from msgspec import Struct
-from smtp_cast import smtp_settings
+from smtp_cast import Drawer, smtp_settings
 
 from noroshi.domain.deliveries import Attempt
 from noroshi.domain.outcomes import Outcome, Retry, Sent, Unknown
@@ -66,7 +66,7 @@ class MailProvider(VirtualProvider):
         """For the life that is being lived."""
         clock = self._machine.clock
         self._relay.place_on(clock, asyncio.get_running_loop())
-        self._channel = SmtpChannel(smtp_settings(f"smtp://{HOST}:{PORT}", helo="shop.example"), clock)
+        self._channel = SmtpChannel(smtp_settings(f"smtp://{HOST}:{PORT}", helo="shop.example"), clock, Drawer())
 
     async def send(self, attempts: Sequence[Attempt]) -> Sequence[Outcome]:
         assert self._channel is not None

@@ -88,6 +88,7 @@ def ids_of(caller: Caller, kept: KeptStore) -> dict[str, Any]:
         "dead_letter_id": letters[0]["dead_letter_id"],
         "pause_id": pause.fields["pause_id"],
         "caught_id": 1,
+        "position": 0,
         "request_id": request_id,
         "account": "line",
         "entry_id": 1,

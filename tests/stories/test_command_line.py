@@ -134,6 +134,21 @@ def test_data_comes_as_pairs_as_json_and_from_a_file(tmp_path: Path) -> None:
     assert noroshi("templates", "preview", "typed", "-c", "sms", "-d", "a:=oops").exit_code == 2
 
 
+def test_files_go_with_the_mail_and_others_are_refused(tmp_path: Path) -> None:  # N1.4
+    written, picture = tmp_path / "請求書.pdf", tmp_path / "logo.png"
+    written.write_bytes(b"%PDF-\xff")
+    picture.write_bytes(b"\x89PNG")
+    files = ["--attach", str(written), "--attach", str(picture)]
+    send = ["send", "-t", "welcome", "-u", "hanako", "-c", "email", "-d", "shop=Files"]
+    sent = answer(*send, *files)
+    batch_id = sent["accepted"]["batch_id"]
+    told = [(one["filename"], one["content_type"], one["size"]) for one in answer("explain", batch_id)["attachments"]]
+    assert told == [("請求書.pdf", "application/pdf", 6), ("logo.png", "image/png", 4)]
+    assert "請求書.pdf" in done("explain", batch_id)
+    refused = noroshi(*send, "--attach", str(tmp_path / "nothing"))
+    assert refused.exit_code == 2 and "cannot be read" in refused.output
+
+
 def test_many_people_come_from_a_file() -> None:
     sent = noroshi("send", "--users-from", "-", "-t", "welcome", "-d", "shop=Many", "--json", text="alice\n\npierre\n")
     assert json.loads(sent.stdout)["accepted"]["total_recipients"] == 2

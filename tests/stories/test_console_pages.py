@@ -20,6 +20,8 @@ CANARY = Person(
     phone="+819055512347",
     devices=("device-kanaria-5b1d77",),
 )
+INVOICE = {"filename": "請求書.html", "content": "PHNjcmlwdD4=", "content_type": "text/html"}
+LOGO = {"filename": "logo.png", "content": "iVBORw0KGgo=", "content_id": "logo"}
 STRANGER = "01a1e328-3616-7af9-9b01-8fe41c000000"
 
 
@@ -46,7 +48,7 @@ def bury(world: World, person: Person = JIRO) -> None:
 
 def every_page(world: World) -> list[str]:
     """An address for every row that a browser can open."""
-    batch_id = world.tell(HANAKO, channels=["email"])
+    batch_id = world.tell(HANAKO, channels=["email"], attachments=[INVOICE])
     one = world.notification(batch_id)
     known = {
         "batch_id": batch_id,
@@ -55,6 +57,7 @@ def every_page(world: World) -> list[str]:
         "template_id": "welcome",
         "dead_letter_id": str(letter_of(world)),
         "caught_id": str(world.caught(HANAKO)[-1]["caught_id"]),
+        "position": "0",
     }
     live = {"/console/live", "/console/catcher/live", "/console/find"}
     return [row.path.format(**known) for row in ROWS if row.method == "GET" and row.path not in live]
@@ -103,8 +106,29 @@ def test_every_page_answers_and_guards_itself(world: World, visitor: Visitor) ->
         assert answer.headers["x-content-type-options"] == "nosniff"
         assert answer.headers["cache-control"] == "no-store"
         assert answer.headers["referrer-policy"] == ("no-referrer" if is_letter else "same-origin")
-        assert is_letter or b"<script>" not in answer.text
+        is_file = "/attachments/" in path
+        assert is_letter or is_file or b"<script>" not in answer.text
         assert is_letter or b" style=" not in answer.text  # the policy would forbid it
+
+
+def test_an_attachment_is_told_and_downloaded_and_never_shown(world: World, visitor: Visitor) -> None:  # N1.4
+    world.meet(HANAKO)
+    world.write("welcome", "email", metadata={"html_body": '<p>Hello <img src="cid:logo"></p>'})
+    batch_id = world.tell(HANAKO, channels=["email"], attachments=[INVOICE, LOGO])
+    caught = f"/console/catcher/{world.caught(HANAKO)[-1]['caught_id']}"
+    assert "請求書.html text/html, 8 bytes" in visitor.page(caught)
+    assert "請求書.html" in visitor.page(f"/console/batches/{batch_id}")
+    answer = visitor.get(f"{caught}/attachments/0")
+    assert (answer.status, answer.text) == (200, b"<script>")
+    assert answer.headers["content-type"] == "application/octet-stream"
+    assert answer.headers["content-disposition"] == ("attachment; filename*=UTF-8''%E8%AB%8B%E6%B1%82%E6%9B%B8.html")
+    assert b'src="data:image/png;base64,iVBORw0KGgo="' in visitor.get(f"{caught}/letter").text
+    assert visitor.get(f"{caught}/attachments/2").status == 404
+    assert visitor.get(f"{caught}/attachments/x").status == 404
+    assert Visitor(world).get(f"{caught}/attachments/0").status == 303
+    stranger = Visitor(world)
+    stranger.enter_by_key(world.mint(tenant=TenantId(2)))
+    assert stranger.get(f"{caught}/attachments/0").status == 404
 
 
 def test_every_page_answers_where_there_is_nothing_yet(visitor: Visitor) -> None:

@@ -42,6 +42,16 @@ def test_an_enqueued_request_is_sent_once(shop: World) -> None:
     assert shop.metric("notification_batches_created_total") == 1
 
 
+def test_what_is_enqueued_brings_its_attachments(shop: World) -> None:  # N1.4
+    shop.enqueue(HANAKO, attachments=[{"filename": "請求書.pdf", "content": b"%PDF-\xff"}])
+    [message] = shop.caught()
+    assert message["attachments"] == [
+        {"filename": "請求書.pdf", "content_type": "application/pdf", "size": 6, "content_id": None}
+    ]
+    attached = shop.get(f"/api/v1/caught/{message['caught_id']}/attachments/0")
+    assert (attached.status, attached.text) == (200, b"%PDF-\xff")
+
+
 def test_after_a_rollback_nothing_is_sent(shop: World) -> None:
     shop.enqueue(HANAKO, is_committed=False)
     assert shop.caught() == []

@@ -43,6 +43,14 @@ def test_another_request_with_the_same_key_is_refused(world: World) -> None:  # 
         assert (refused.status, refused["code"]) == (422, "idempotency_key_reused")
 
 
+def test_another_attachment_is_another_request(world: World) -> None:  # N1.4, N4.2
+    files = [{"filename": "a.txt", "content": "aGVsbG8="}, {"filename": "a.txt", "content": "aGVsbG9v"}]
+    asked = [{"idempotency_key": "order-17", "attachments": [file]} for file in files]
+    assert world.ask(HANAKO, **asked[0]).status == 202
+    assert world.ask(HANAKO, **asked[0])["code"] == "idempotency_replay"
+    assert world.ask(HANAKO, **asked[1])["code"] == "idempotency_key_reused"
+
+
 def test_the_order_of_fields_makes_no_other_request(world: World) -> None:  # N4.2
     world.tell(HANAKO, idempotency_key="order-17", data={"a": 1, "b": 2})
     again = world.call(

@@ -12,6 +12,7 @@ from tests.unit.shop_stub import StubShop
 
 from noroshi.domain import api_keys
 from noroshi.domain.addressing import Usage
+from noroshi.domain.attachments import Attachment
 from noroshi.domain.batches import BatchHead, BatchSummary, BatchView, Progress, Rejection
 from noroshi.domain.categories import Categories
 from noroshi.domain.channels import CHANNELS
@@ -59,6 +60,7 @@ from noroshi.machine.meter import NullMeter
 PEPPER = b"pepper"
 NOON = Instant(1_700_000_000_000_000)
 BATCH = new_batch_id(1_700_000_000_000, 7)
+INVOICE = Attachment("invoice.pdf", "application/pdf", 5)
 REQUEST = new_request_id(1_700_000_000_000, 7)
 KEYS = {scope: api_keys.mint(number << 200 | number) for number, scope in enumerate(KeyScope, 1)}
 
@@ -219,7 +221,7 @@ class StubBatches:
             digest_key=None,
             created_by="shop",
         )
-        self.view = BatchView(head, Progress(total=5, accepted=2, rejected=2), {}, None, None)
+        self.view = BatchView(head, Progress(total=5, accepted=2, rejected=2), {}, None, None, (INVOICE,))
         self.status_counts = StatusCounts(
             {("email", Status.SENT): 2, ("push", Status.DEAD_LETTERED): 1, ("push", Status.SUPPRESSED): 1},
             undecided_recipients=1,
@@ -374,7 +376,12 @@ class StubCaught:
         after: int = 0,
     ) -> list[CaughtMessage]:
         one = notification_id(BATCH, 0, 0)
-        return [CaughtMessage(1, "email", "hanako", one, "h***@example.com", "Hi", None, "Hello", {}, NOON)]
+        return [CaughtMessage(1, "email", "hanako", one, "h***@example.com", "Hi", None, "Hello", {}, NOON, (INVOICE,))]
+
+
+class StubAttachments:
+    async def contents(self, tenant: TenantId, batch_id: BatchId) -> list[bytes]:
+        return [b"%PDF-"]
 
 
 class StubInbox:
@@ -447,6 +454,7 @@ class StubDesk:
         self.dead_letters = StubDeadLetters()
         self.pauses = StubPauses()
         self.requests = StubRequests()
+        self.attachments = StubAttachments()
         self.caught = StubCaught()
         self.alerts = StubAlerts()
         self.shop = StubShop()

@@ -19,16 +19,31 @@ from cryptography.x509.oid import NameOID
 from dispatch_cast import HANAKO, a_key
 
 from noroshi.domain.deliveries import Attempt, Recipient
+from noroshi.domain.ids import BatchId, TenantId
 from noroshi.domain.lanes import Lane
 from noroshi.domain.priorities import Priority
 from noroshi.domain.templates import Content
 from noroshi.flow.send.email.smtp.channel import SmtpChannel
 from noroshi.flow.send.email.smtp.settings import SmtpSettings, read_settings
 from noroshi.machine.clock import SystemClock
+from noroshi.ports.attachments import Attachments
 from noroshi.ports.clock import Clock
 
 HELLO = Content("Hello Hanako", subject="Greetings")
 EMAIL = Lane("email", "smtp", Priority.NORMAL)
+_LONGEST_LETTER = 10_000_000
+
+
+class Drawer:
+    """Implements ports/attachments.py; counts how often it is opened."""
+
+    def __init__(self, contents: dict[BatchId, list[bytes]] | None = None) -> None:
+        self.batches = contents or {}
+        self.asked: list[BatchId] = []
+
+    async def contents(self, tenant: TenantId, batch_id: BatchId) -> list[bytes]:
+        self.asked.append(batch_id)
+        return self.batches.get(batch_id, [])
 
 
 def an_attempt(person: int = 1, content: Content = HELLO, **changes: Any) -> Attempt:
@@ -60,11 +75,17 @@ def smtp_settings(url: str, **values: str) -> SmtpSettings:
 
 @asynccontextmanager
 async def channel_to(
-    port: int, url: str = "smtp://127.0.0.1", clock: Clock | None = None, **values: str
+    port: int,
+    url: str = "smtp://127.0.0.1",
+    clock: Clock | None = None,
+    drawer: Attachments | None = None,
+    **values: str,
 ) -> AsyncIterator[SmtpChannel]:
     scheme, _, rest = url.partition("?")
     channel = SmtpChannel(
-        smtp_settings(f"{scheme}:{port}" + (f"?{rest}" if rest else ""), **values), clock or SystemClock()
+        smtp_settings(f"{scheme}:{port}" + (f"?{rest}" if rest else ""), **values),
+        clock or SystemClock(),
+        drawer or Drawer(),
     )
     try:
         yield channel
@@ -213,7 +234,7 @@ class ScriptedRelay:
 
     @asynccontextmanager
     async def open(self) -> AsyncIterator["ScriptedRelay"]:
-        server = await asyncio.start_server(self._connected, "127.0.0.1", 0)
+        server = await asyncio.start_server(self._connected, "127.0.0.1", 0, limit=_LONGEST_LETTER)
         self.port = server.sockets[0].getsockname()[1]
         try:
             yield self

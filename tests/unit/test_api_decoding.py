@@ -169,16 +169,17 @@ async def test_a_number_beyond_the_stores_range_is_404() -> None:
     assert (await refused(None, f"/api/v1/dead-letters/{2**63}", "GET")).status == 404
 
 
-async def test_a_body_over_5_mb_is_refused_unread_to_who_asks_before_sending() -> None:
+@pytest.mark.parametrize(("path", "limit"), [(SEND, 12_000_000), ("/api/v1/templates/welcome", 5_000_000)])
+async def test_a_body_over_the_limit_is_refused_unread_to_who_asks_before_sending(path: str, limit: int) -> None:
     client = Client(build_app(StubDesk()))
-    reply = await client.call("POST", SEND, b"{}", Content_Length="5000001", Expect="100-continue")
+    reply = await client.call("POST", path, b"{}", Content_Length=str(limit + 1), Expect="100-continue")
     assert (reply.status, reply.json["code"]) == (413, "too_large")
     assert reply.headers["connection"] == "close"
     assert client.pieces_read == 0
 
 
-@pytest.mark.parametrize(("headers", "read"), [({}, 26), ({"Content_Length": "100000000"}, 20)])
-async def test_of_a_body_over_5_mb_the_rest_is_read_for_a_while_so_that_the_answer_is_heard(
+@pytest.mark.parametrize(("headers", "read"), [({}, 33), ({"Content_Length": "100000000"}, 20)])
+async def test_of_a_body_over_the_limit_the_rest_is_read_for_a_while_so_that_the_answer_is_heard(
     headers: dict[str, str], read: int
 ) -> None:
     client = Client(build_app(StubDesk()))
@@ -197,8 +198,8 @@ async def test_the_name_of_a_field_may_stand_in_the_data() -> None:
     assert (await Client(build_app(StubDesk())).call("POST", SEND, body)).status == 202
 
 
-async def test_a_body_of_exactly_5_mb_in_pieces_is_read() -> None:
-    body = msgspec.json.encode(FINE).ljust(5_000_000)
+async def test_a_body_of_exactly_the_limit_in_pieces_is_read() -> None:
+    body = msgspec.json.encode(FINE).ljust(12_000_000)
     pieces = [body[at : at + 1_000_000] for at in range(0, len(body), 1_000_000)]
     assert (await Client(build_app(StubDesk())).call("POST", SEND, parts=pieces)).status == 202
 

@@ -73,6 +73,7 @@ PUT admin /api/v1/caught/misbehaviour
 DELETE admin /api/v1/caught/misbehaviour
 GET read /api/v1/alerts
 GET read /api/v1/caught/{caught_id}
+GET read /api/v1/caught/{caught_id}/attachments/{position}
 GET read /api/v1/workload
 POST admin /api/v1/farms
 GET read /api/v1/farms
@@ -111,7 +112,7 @@ def target(row: Row) -> str:
         "user_id": "hanako",
         "template_id": "welcome",
     }
-    numbers = {"token_id": 1, "dead_letter_id": 1, "pause_id": 1, "entry_id": 1, "caught_id": 1}
+    numbers = {"token_id": 1, "dead_letter_id": 1, "pause_id": 1, "entry_id": 1, "caught_id": 1, "position": 0}
     ids |= {"account": "line", "customer_id": "hanako"}
     numbers |= {"farm_id": 1, "reservation_id": 237, "job_id": 20}
     return row.path.format(**ids, **numbers)

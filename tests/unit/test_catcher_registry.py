@@ -11,6 +11,7 @@ from noroshi.domain.misbehaviour import Fault, Misbehaviour
 from noroshi.flow.send.catcher.channel import Catcher
 from noroshi.flow.send.parts import Off, Parts
 from noroshi.flow.send.registry import PROVIDERS, RegistryError, call_roll
+from noroshi.ports.attachments import Attachments
 from noroshi.ports.caught import Caught
 from noroshi.ports.outgoing import Outgoing
 
@@ -34,7 +35,7 @@ def not_configured(parts: Parts) -> Off:
 
 
 def parts(**values: str) -> Parts:
-    return Parts(HandClock(), FixedDice(), cast(Caught, None), cast(Outgoing, None), values)
+    return Parts(HandClock(), FixedDice(), cast(Attachments, None), cast(Caught, None), cast(Outgoing, None), values)
 
 
 def test_without_settings_every_provider_steps_aside_and_says_why() -> None:

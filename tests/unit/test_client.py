@@ -47,6 +47,7 @@ from noroshi.settings import read_settings
 
 SAID_BY: dict[type, type] = {
     answers.Alert: alerts.AlertItem,
+    answers.Attachment: wire.AttachmentItem,
     answers.Batch: notifications.BatchAnswer,
     answers.BatchEntry: batches.BatchItem,
     answers.BatchStatus: notifications.StatusAnswer,
@@ -133,6 +134,7 @@ ARGUMENTS: dict[str, Any] = {
     "dead_letter_id": 1,
     "pause_id": 1,
     "caught_id": 1,
+    "position": 0,
     "platform": "ios",
     "device_token": "a-token",
     "wishes": {},

@@ -10,6 +10,7 @@ from typing import Any
 
 import pytest
 
+from noroshi.domain.attachments import Attachment
 from noroshi.domain.categories import Categories
 from noroshi.domain.deliveries import Claim, DeliveryKey, Recipient, Taken
 from noroshi.domain.ids import DEFAULT_TENANT, EndpointId, NotificationId
@@ -175,12 +176,13 @@ def test_what_claims_share_is_sent_once_and_shared_again() -> None:
             data=data if n else {"a": 1},
             template=template,
             is_cancelled=False,
+            attachments=(Attachment("a.pdf", "application/pdf", 3),) if n else (),
         )
         for n in range(3)
     ]
     taken = Taken(claims, Instant(5), has_more=True)
     packed = pack_taken(taken)
-    assert (len(packed.data), len(packed.templates)) == (2, 1)
+    assert (len(packed.data), len(packed.templates), len(packed.attachments)) == (2, 1, 1)
     assert opened(packed) == taken
     empty = Taken([], None, has_more=False)
     assert opened(pack_taken(empty)) == empty

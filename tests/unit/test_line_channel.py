@@ -19,6 +19,7 @@ from noroshi.domain.templates import Content
 from noroshi.flow.send.line.messaging.channel import LineChannel, open_line, open_messaging
 from noroshi.flow.send.line.messaging.payload import length_of, retry_key
 from noroshi.flow.send.parts import Off, Parts
+from noroshi.ports.attachments import Attachments
 from noroshi.ports.caught import Caught
 from noroshi.ports.channel import RepeatingChannel, ReportingChannel
 
@@ -176,9 +177,10 @@ async def test_a_reservations_push_is_answered_with_what_line_said(
 def test_without_a_token_there_is_no_line() -> None:
     outgoing = ToldOutgoing(SENT)
     assert open_line({}, outgoing) is None
-    off = open_messaging(Parts(HandClock(), FixedDice(), cast(Caught, None), outgoing, {}))
+    off = open_messaging(Parts(HandClock(), FixedDice(), cast(Attachments, None), cast(Caught, None), outgoing, {}))
     assert isinstance(off, Off) and "LINE_MESSAGING_CHANNEL_ACCESS_TOKEN" in off.why
     values = {"NOROSHI_LINE_CHANNEL_ACCESS_TOKEN": TOKEN}
     assert isinstance(
-        open_messaging(Parts(HandClock(), FixedDice(), cast(Caught, None), outgoing, values)), LineChannel
+        open_messaging(Parts(HandClock(), FixedDice(), cast(Attachments, None), cast(Caught, None), outgoing, values)),
+        LineChannel,
     )

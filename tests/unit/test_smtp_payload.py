@@ -40,8 +40,9 @@ def letter(attempt: Attempt) -> Letter:
 
 def unstuffed(made: Letter) -> bytes:
     """As a relay keeps it."""
-    assert made.content.endswith(b"\r\n.\r\n")
-    return made.content[:-3].replace(b"\r\n..", b"\r\n.")
+    whole = b"".join(made.pieces)
+    assert whole.endswith(b"\r\n.\r\n")
+    return whole[:-3].replace(b"\r\n..", b"\r\n.")
 
 
 def parsed(attempt: Attempt) -> EmailMessage:
@@ -89,7 +90,7 @@ def test_any_body_is_read_back_as_it_was_but_for_its_line_ends(text: str, html: 
 def test_no_text_can_end_the_message_or_make_a_line_too_long(
     text: str, subject: str, name: str
 ) -> None:  # RELIABILITY 5.6
-    whole = letter(an_attempt(content=Content(text, subject=subject), recipient=named(name))).content
+    whole = letter(an_attempt(content=Content(text, subject=subject), recipient=named(name))).pieces[0]
     assert whole.count(b"\r\n.\r\n") == 1
     assert not re.search(rb"(?<!\r)\n|\r(?!\n)|\0", whole), "a bare CR or LF"
     assert not re.search(rb"\n\.(?!\.|\r\n\Z)", whole), "a dot that is not doubled"
@@ -270,4 +271,4 @@ def test_the_bytes_are_those_that_were_kept(name: str) -> None:
         ),
     }
     made = letter(an_attempt(content=contents[name], recipient=named("山田 花子" if name == "rich" else "Hanako")))
-    assert made.content == (PAYLOADS / f"{name}.eml").read_bytes()
+    assert b"".join(made.pieces) == (PAYLOADS / f"{name}.eml").read_bytes()

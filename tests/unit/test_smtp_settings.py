@@ -10,6 +10,7 @@ from dispatch_cast import FixedDice, HandClock
 from noroshi.flow.send.email.smtp.settings import Relay, Security, SmtpSettings, read_settings, read_url
 from noroshi.flow.send.parts import Off, Parts
 from noroshi.flow.send.registry import RegistryError, call_roll
+from noroshi.ports.attachments import Attachments
 from noroshi.ports.caught import Caught
 from noroshi.ports.outgoing import Outgoing
 from noroshi.settings import SettingsError
@@ -111,6 +112,7 @@ def roll(**values: str) -> dict[str, str]:
     parts = Parts(
         HandClock(),
         FixedDice(),
+        cast(Attachments, None),
         cast(Caught, None),
         cast(Outgoing, None),
         {f"NOROSHI_{k.upper()}": v for k, v in values.items()},

@@ -74,6 +74,7 @@ class Noroshi:
         self.clock = machine.clock
         self.categories = categories
         self.alerts = store.alerts
+        self.attachments = store.attachments
         self.batches = store.batches
         self.people = store.people
         self.devices = store.devices

@@ -16,7 +16,7 @@ from noroshi.bootstrap.postgres import open_postgres
 from noroshi.bootstrap.shop import find_line, serve_shop
 from noroshi.domain.categories import Categories
 from noroshi.domain.deliveries import Attempt
-from noroshi.domain.ids import TenantId
+from noroshi.domain.ids import BatchId, TenantId
 from noroshi.domain.priorities import Priority
 from noroshi.domain.records import CaughtMessage
 from noroshi.flow.dispatch.settings import DispatchSettings
@@ -167,8 +167,15 @@ def _order(settings: Settings, secrets: Secrets) -> Order:
     )
 
 
-class _NothingCaught:
+class _NothingAttached:
     """For a roll that is called to be looked at."""
+
+    async def contents(self, tenant: TenantId, batch_id: BatchId) -> list[bytes]:
+        raise NotImplementedError
+
+
+class _NothingCaught:
+    """As above."""
 
     async def keep_caught(self, attempts: Sequence[Attempt]) -> None:
         raise NotImplementedError
@@ -193,6 +200,7 @@ def roll_of(settings: Settings, outgoing: Outgoing | None = None) -> Roll:
         Parts(
             clock=SystemClock(),
             dice=SystemDice(),
+            attachments=_NothingAttached(),
             caught=_NothingCaught(),
             outgoing=outgoing or LateOutgoing(settings.http_ca),
             values=values,
@@ -213,7 +221,14 @@ def join(
     """The flow over a store and a machine, whatever these are. `line` stands in for the one of the settings."""
     values = {**settings.values, "NOROSHI_CATCHER": "on" if is_dev or settings.catcher else "off"}
     roll = call_roll(
-        Parts(clock=machine.clock, dice=machine.dice, caught=store.caught, outgoing=machine.outgoing, values=values)
+        Parts(
+            clock=machine.clock,
+            dice=machine.dice,
+            attachments=store.attachments,
+            caught=store.caught,
+            outgoing=machine.outgoing,
+            values=values,
+        )
     )
     categories = Categories(settings.categories)
     inboxes = open_inboxes(settings, machine, store)

@@ -49,6 +49,15 @@ class Notification(Struct, frozen=True):
     trail: list[TrailEntry]
 
 
+class Attachment(Struct, frozen=True):
+    """What was attached; `size` is in bytes."""
+
+    filename: str
+    content_type: str
+    size: int
+    content_id: str | None = None
+
+
 class Batch(Struct, frozen=True):
     """A batch and a page of its notifications."""
 
@@ -72,6 +81,7 @@ class Batch(Struct, frozen=True):
     reasons: dict[str, int]
     items: list[Notification]
     next_cursor: str | None
+    attachments: list[Attachment] = []
 
 
 class Sums(Struct, frozen=True):
@@ -376,6 +386,7 @@ class Caught(Struct, frozen=True):
     body: str
     metadata: dict[str, Any]
     caught_at: datetime
+    attachments: list[Attachment] = []
 
 
 class Alert(Struct, frozen=True):

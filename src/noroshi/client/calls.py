@@ -66,7 +66,11 @@ class Caller:
         headers: dict[str, str] | None = None,
     ) -> T:
         raw = b"" if body is None else msgspec.json.encode(body)
-        reply = await self._transport.carry(Call(method, path, urlencode(query or {}), raw, headers or {}))
+        answer = await self._carry(Call(method, path, urlencode(query or {}), raw, headers or {}))
+        return msgspec.json.decode(answer or b"null", type=kind)
+
+    async def _carry(self, call: Call) -> bytes:
+        reply = await self._transport.carry(call)
         if reply.status >= _FAILED:
             raise error_of(reply.status, reply.headers, reply.body)
-        return msgspec.json.decode(reply.body or b"null", type=kind)
+        return reply.body

@@ -15,7 +15,7 @@ from noroshi.client.calls import Caller, given, place
 from noroshi.client.errors import NoroshiError
 from noroshi.client.following import follow
 from noroshi.client.inbox import InboxCaller
-from noroshi.client.transports import AsgiApp, AsgiTransport, Transport
+from noroshi.client.transports import AsgiApp, AsgiTransport, Call, Transport
 from noroshi.domain.requests import AcceptedAnswer
 from noroshi.ports.clock import Clock
 from noroshi.settings import Settings, read_settings
@@ -86,9 +86,11 @@ class Noroshi(InboxCaller):
         scheduled_at: datetime | None = None,
         expires_at: datetime | None = None,
         idempotency_key: str | None = None,
+        attachments: Sequence[Mapping[str, Any]] | None = None,
     ) -> AcceptedAnswer:
         """Kept, once this returns. With an idempotency key a call may be repeated: within a day the same request gives
-        the first answer again, and nothing is sent twice."""
+        the first answer again, and nothing is sent twice. An attachment is a `filename` and a `content` in bytes, and
+        maybe a `content_type` and a `content_id`."""
         body = given(
             user_ids=[user_ids] if isinstance(user_ids, str) else list(user_ids),
             template_id=template_id,
@@ -99,6 +101,7 @@ class Noroshi(InboxCaller):
             scheduled_at=scheduled_at,
             expires_at=expires_at,
             idempotency_key=idempotency_key,
+            attachments=attachments or None,
         )
         try:
             return await self._post(AcceptedAnswer, place("notifications"), body)
@@ -336,6 +339,10 @@ class Noroshi(InboxCaller):
 
     async def caught_one(self, caught_id: int) -> answers.Caught:
         return await self._get(answers.Caught, place("caught", caught_id))
+
+    async def caught_attachment(self, caught_id: int, position: int) -> bytes:
+        """The content of a file that was attached to it."""
+        return await self._carry(Call("GET", place("caught", caught_id, "attachments", position)))
 
     async def misbehave(self, fault: str, **how: Any) -> None:
         """Makes the catcher fail (development only): `channel`, `count`, `seconds`, `retry_after`."""

@@ -5,6 +5,7 @@ from typing import Any
 
 from msgspec import Struct, field
 
+from noroshi.domain.attachments import Attachment
 from noroshi.domain.ids import BatchId, TenantId
 from noroshi.domain.instants import Instant
 from noroshi.domain.priorities import Priority
@@ -31,7 +32,8 @@ class BatchHead(Struct, frozen=True, array_like=True):
 
 class NewBatch(Struct, frozen=True, array_like=True):
     """A batch about to be kept. `user_ids` are each there once; those named again are in `repeated`.
-    `data` is the JSON text of the request's data. A key comes with the fingerprint of the request."""
+    `data` is the JSON text of the request's data. A key comes with the fingerprint of the request.
+    `contents` are those of the attachments, in the same order."""
 
     head: BatchHead
     user_ids: Sequence[str]
@@ -40,6 +42,8 @@ class NewBatch(Struct, frozen=True, array_like=True):
     idempotency_key: str | None = None
     fingerprint: bytes = b""
     is_scheduled: bool = False
+    attachments: Sequence[Attachment] = ()
+    contents: Sequence[bytes] = ()
 
 
 class Rejection(Struct, frozen=True, array_like=True):
@@ -77,6 +81,7 @@ class BatchView(Struct, frozen=True):
     data: dict[str, Any]
     cancelled_at: Instant | None
     answer: bytes | None
+    attachments: tuple[Attachment, ...] = ()
 
 
 class BatchSummary(Struct, frozen=True):

@@ -7,6 +7,7 @@ from typing import Any, NamedTuple
 from msgspec import Struct
 
 from noroshi.domain.accounts import BreakerState
+from noroshi.domain.attachments import Attachment
 from noroshi.domain.ids import EndpointId, NotificationId, TenantId
 from noroshi.domain.inbox import Draft, Filled
 from noroshi.domain.instants import Instant
@@ -50,6 +51,7 @@ class Claim(Struct, frozen=True):
     data: dict[str, Any]
     template: TemplateVersion
     is_cancelled: bool
+    attachments: tuple[Attachment, ...] = ()
 
 
 class Taken(Struct, frozen=True):
@@ -120,7 +122,8 @@ class Settled(Struct, frozen=True):
 
 
 class Attempt(Struct, frozen=True):
-    """One try, as a channel gets it. The key names the delivery: the same on every try."""
+    """One try, as a channel gets it. The key names the delivery: the same on every try. The contents of the
+    attachments, which may be large, a channel asks for itself."""
 
     key: DeliveryKey
     lane: Lane
@@ -130,3 +133,4 @@ class Attempt(Struct, frozen=True):
     content: Content
     number: int
     expires_at: Instant | None
+    attachments: tuple[Attachment, ...] = ()

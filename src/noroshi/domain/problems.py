@@ -39,7 +39,12 @@ PROBLEMS: dict[str, ProblemKind] = {
             "idempotency_replay", 409, "This request was accepted before.", "Use `batch_id`; nothing was sent twice."
         ),
         ProblemKind("conflict", 409, "The thing is not in a state that allows this.", "Read it again, then decide."),
-        ProblemKind("too_large", 413, "The body is over the limit.", "Send at most 5 MB; split the request."),
+        ProblemKind(
+            "too_large",
+            413,
+            "The body is over the limit.",
+            "Send at most 5 MB, a request with its attachments at most 12 MB; split it.",
+        ),
         ProblemKind("bad_field", 422, "A field is wrong.", "Correct the field that is named."),
         ProblemKind("unknown_field", 422, "A field is not known.", "Leave the named field out, or check its spelling."),
         ProblemKind("unknown_template", 422, "The template has no version.", "Create it: POST /api/v1/templates/{id}."),

@@ -5,6 +5,7 @@ from typing import Any
 
 from msgspec import Struct, field
 
+from noroshi.domain.attachments import Attachment
 from noroshi.domain.ids import DEFAULT_TENANT, BatchId, EndpointId, NotificationId, TenantId
 from noroshi.domain.instants import Instant
 from noroshi.domain.lanes import Lane
@@ -121,6 +122,7 @@ class CaughtMessage(Struct, frozen=True):
     body: str
     metadata: dict[str, Any]
     caught_at: Instant
+    attachments: tuple[Attachment, ...] = ()
 
 
 class KeyScope(StrEnum):

@@ -5,6 +5,7 @@ from typing import Annotated, Any
 
 from msgspec import UNSET, Meta, Struct, UnsetType, field
 
+from noroshi.domain.attachments import MAX_ATTACHMENTS, AttachmentBody, check_attachments
 from noroshi.domain.bodies import BodyDecoder
 from noroshi.domain.channels import CHANNELS
 from noroshi.domain.ids import TenantId
@@ -14,6 +15,9 @@ from noroshi.domain.problems import ProblemError
 from noroshi.domain.records import KeyScope
 
 MAX_RECIPIENTS = 10_000
+MAX_REQUEST = 12_000_000
+"""Bytes: base64 makes seven million of the largest attachments, and the rest has the room of every other body."""
+
 MULTILINE = frozenset({"data"})
 """The fields in whose values tabs and line breaks are allowed."""
 
@@ -36,7 +40,8 @@ class Caller(Struct, frozen=True):
 
 
 class NotificationRequest(Struct, frozen=True, forbid_unknown_fields=True):
-    """`channels` left out means every channel the template has; `scheduled_at` needs an offset."""
+    """`channels` left out means every channel the template has; `scheduled_at` needs an offset. Attachments go with
+    e-mail only; the other channels leave them out."""
 
     user_ids: Annotated[list[UserIdText], Meta(min_length=1, max_length=MAX_RECIPIENTS)]
     template_id: NameText
@@ -49,6 +54,8 @@ class NotificationRequest(Struct, frozen=True, forbid_unknown_fields=True):
     strategy: str | None = None
     expires_at: OffsetTime | None = None
     digest_key: NameText | None = None
+    # Left out it is nowhere in the fingerprint, as before there were any: keys outlive a new version.
+    attachments: Annotated[list[AttachmentBody], Meta(max_length=MAX_ATTACHMENTS)] | UnsetType = UNSET
 
 
 _decode = BodyDecoder(NotificationRequest, MULTILINE).decode
@@ -71,6 +78,7 @@ def check_request(request: NotificationRequest) -> None:
         raise ProblemError("strategy_not_supported", "only `all` is supported", field="strategy")
     if "user" in request.data:
         raise ProblemError("bad_field", "the key `user` is taken by the person", field="data.user")
+    check_attachments(request.attachments or ())
     scheduled_at = instant_of(request.scheduled_at, "scheduled_at")
     expires_at = instant_of(request.expires_at, "expires_at")
     # Compared with what the caller says, not with now: a call repeated later must not be refused for its age.

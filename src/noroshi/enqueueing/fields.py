@@ -1,6 +1,6 @@
 """The fields of a request in, the body that the store keeps out, checked by the rules of the API."""
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from datetime import datetime
 from math import isfinite
 from typing import Any, Required, TypedDict
@@ -10,7 +10,7 @@ import msgspec
 from noroshi.domain.bodies import MAX_BODY, check_text
 from noroshi.domain.priorities import Priority
 from noroshi.domain.problems import ProblemError
-from noroshi.domain.requests import read_request
+from noroshi.domain.requests import MAX_REQUEST, read_request
 from noroshi.enqueueing.errors import BadRequestError, bad_request
 
 _LONGEST_NAME = 128
@@ -19,7 +19,7 @@ _encode = msgspec.json.Encoder().encode
 
 
 class RequestFields(TypedDict, total=False):
-    """What the API takes (N4.1). What is left out, or None, is as there."""
+    """What the API takes (N4.1). What is left out, or None, is as there. The content of an attachment is bytes."""
 
     user_ids: Required[list[str] | tuple[str, ...]]
     template_id: Required[str]
@@ -32,14 +32,16 @@ class RequestFields(TypedDict, total=False):
     strategy: str | None
     expires_at: datetime | None
     digest_key: str | None
+    attachments: Sequence[Mapping[str, Any]] | None
 
 
 def body_of(fields: RequestFields) -> bytes:
     """Raises BadRequestError."""
     given = {name: _encoded(name, value) for name, value in fields.items() if value is not None}
     body = _encode(given)
-    if len(body) > MAX_BODY:
-        raise BadRequestError("too_large", f"the request is over {MAX_BODY:,} bytes", "data")
+    limit, largest = (MAX_REQUEST, "attachments") if given.get("attachments") else (MAX_BODY, "data")
+    if len(body) > limit:
+        raise BadRequestError("too_large", f"the request is over {limit:,} bytes", largest)
     try:
         read_request(body)
     except ProblemError as problem:

@@ -6,6 +6,7 @@ from typing import Any
 import msgspec
 
 from noroshi.domain.accounts import BreakerState
+from noroshi.domain.attachments import Attachment
 from noroshi.domain.deliveries import Claim, DeliveryKey, Recipient, Taken
 from noroshi.domain.instants import Instant
 from noroshi.domain.lanes import Lane
@@ -34,10 +35,11 @@ class PackedClaim(msgspec.Struct, array_like=True):
 
 
 class PackedTaken(msgspec.Struct, array_like=True):
-    """All claims of one take are of one lane and end together."""
+    """All claims of one take are of one lane and end together. `attachments` are by the place of their batch's data."""
 
     claims: list[PackedClaim]
     data: list[dict[str, Any]]
+    attachments: dict[int, tuple[Attachment, ...]]
     templates: list[TemplateVersion]
     lane: Lane | None
     lease_until: Instant
@@ -87,7 +89,8 @@ def pack_taken(taken: Taken) -> PackedTaken:
     first = taken.claims[0] if taken.claims else None
     lane, until = (None, Instant(0)) if first is None else (first.lane, first.lease_until)
     rest = (taken.next_due_at, taken.has_more, taken.wait, taken.breaker)
-    return PackedTaken(packed, data.things, templates.things, lane, until, *rest)
+    attachments = {data.place(c.data): c.attachments for c in taken.claims if c.attachments}
+    return PackedTaken(packed, data.things, attachments, templates.things, lane, until, *rest)
 
 
 def opened(packed: PackedTaken) -> Taken:
@@ -111,6 +114,7 @@ def opened(packed: PackedTaken) -> Taken:
             packed.data[c.data],
             packed.templates[c.template],
             c.is_cancelled,
+            packed.attachments.get(c.data, ()),
         )
         for c in packed.claims
     ]

@@ -13,6 +13,7 @@ from noroshi.keeper.wire import Form, Frame, Splitter, decode, encode
 from noroshi.ports.accounts import Accounts
 from noroshi.ports.alerts import Alerts
 from noroshi.ports.announcements import Announcements
+from noroshi.ports.attachments import Attachments
 from noroshi.ports.batches import Batches
 from noroshi.ports.caught import Caught
 from noroshi.ports.clock import Clock
@@ -159,6 +160,7 @@ class RemotePorts:
 
         self.accounts: Accounts = port("accounts")
         self.alerts: Alerts = port("alerts")
+        self.attachments: Attachments = port("attachments")
         self.batches: Batches = port("batches")
         self.caught: Caught = port("caught")
         self.dead_letters: DeadLetters = port("dead_letters")

@@ -5,6 +5,7 @@ from typing import Protocol
 from noroshi.ports.accounts import Accounts
 from noroshi.ports.alerts import Alerts
 from noroshi.ports.announcements import Announcements
+from noroshi.ports.attachments import Attachments
 from noroshi.ports.batches import Batches
 from noroshi.ports.caught import Caught
 from noroshi.ports.clock import Clock
@@ -34,6 +35,8 @@ class StorePorts(Protocol):
     def accounts(self) -> Accounts: ...
     @property
     def alerts(self) -> Alerts: ...
+    @property
+    def attachments(self) -> Attachments: ...
     @property
     def batches(self) -> Batches: ...
     @property

@@ -20,6 +20,7 @@ from noroshi.ports.batches import Decide
 from noroshi.ports.batches import Turn as TurnResult
 from noroshi.ports.requests import PrepareEnqueued
 from noroshi.storage.addressing import read_facts, write_changes, write_ledger
+from noroshi.storage.attachments import read_attachments
 from noroshi.storage.requests import RequestFate, end_requests, judge_waiting
 from noroshi.storage.turns import Readings, Row, Statements, Turn, Turns, as_instant
 
@@ -205,7 +206,9 @@ class StoredBatches:
         if row is None:
             return None
         data = msgspec.json.decode(row[20])
-        return BatchView(read_head(row), read_progress(row), data, as_instant(row[19]), row[21])
+        return BatchView(
+            read_head(row), read_progress(row), data, as_instant(row[19]), row[21], read_attachments(row[22])
+        )
 
     async def counts(self, tenant: TenantId, batch_id: BatchId) -> StatusCounts | None:
         async def read(reader: Statements) -> StatusCounts | None:
@@ -377,15 +380,19 @@ async def _write_rejections(turn: Turn, opened: dict[BatchId, _Open], fates: Seq
 async def _write_new(turn: Turn, fresh: Sequence[_Open]) -> None:
     await turn.run_many("insert_batch", [_batch_row(batch) for batch in fresh])
     bodies: list[tuple[Any, ...]] = []
+    contents: list[tuple[Any, ...]] = []
     repeats: list[tuple[Any, ...]] = []
     for batch in fresh:
         new = batch.new
         assert new is not None  # noqa: S101 - `fresh` holds new batches only
         place = (new.head.tenant, new.head.batch_id)
-        bodies.append((*place, new.data, _encode(new.user_ids)))
+        told = _encode(new.attachments) if new.attachments else None
+        bodies.append((*place, new.data, _encode(new.user_ids), told))
+        contents.extend((*place, position, content) for position, content in enumerate(new.contents))
         first = len(new.user_ids)
         repeats.extend((*place, first + n, user_id, Reason.REPEATED) for n, user_id in enumerate(new.repeated))
     await turn.run_many("insert_batch_body", bodies)
+    await turn.run_many("insert_attachment", contents)
     await turn.run_many("insert_rejections", repeats)
 
 

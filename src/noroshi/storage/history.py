@@ -99,7 +99,7 @@ async def _forget(turn: Turn, boundary: bytes, limit: int) -> int:
     for name in ("forget_message_id", "forget_notification", "forget_ledger", "forget_dead_letters"):
         await turn.run_many(name, old)
     emptied = await turn.rows("old_batches", boundary, limit)
-    for name in ("forget_batch", "forget_batch_body", "forget_rejections"):
+    for name in ("forget_batch", "forget_batch_body", "forget_attachments", "forget_rejections"):
         await turn.run_many(name, emptied)
     return len(old) + len(emptied)
 

@@ -7,6 +7,7 @@ from typing import Any
 import msgspec
 
 from noroshi.domain.accounts import FREE, Terms
+from noroshi.domain.attachments import Attachment
 from noroshi.domain.deliveries import (
     Claim,
     DeliveryKey,
@@ -23,6 +24,7 @@ from noroshi.domain.records import Alert
 from noroshi.domain.templates import TemplateVersion
 from noroshi.ports.sealer import Sealer
 from noroshi.storage.accounts import Grant, ask_account
+from noroshi.storage.attachments import read_attachments
 from noroshi.storage.settling import settle
 from noroshi.storage.templates import read_template
 from noroshi.storage.turns import Readings, Row, Statements, Turn, Turns, as_instant
@@ -34,6 +36,8 @@ _REMEMBERED = 256
 _WHOLE_LIFE = timedelta(days=365)
 
 _Batch = tuple[TenantId, BatchId]
+_Body = tuple[dict[str, Any], tuple[Attachment, ...]]
+"""The data of a batch and what is told of its attachments."""
 
 _encode = msgspec.json.Encoder().encode
 _decode_object = msgspec.json.Decoder(dict[str, Any]).decode
@@ -64,8 +68,8 @@ class StoredQueue:
         self._readings = readings
         self._sealer = sealer
         self._is_alone = is_alone
-        # neither a kept batch's data nor a stored template version ever changes
-        self._bodies: dict[_Batch, dict[str, Any]] = {}
+        # neither a kept batch's body nor a stored template version ever changes
+        self._bodies: dict[_Batch, _Body] = {}
         self._templates: dict[tuple[TenantId, int], TemplateVersion] = {}
 
     async def take(
@@ -90,6 +94,7 @@ class StoredQueue:
         for index, h in enumerate(held):
             tenant, raw, endpoint_id, claimed, tries, user_id, category, template_row, expires_at, wanted_at = h.row
             batch = (tenant, batch_of(NotificationId(raw)))
+            data, attachments = bodies[batch]
             recipient, address = self._open(tenant, user_id, endpoint_id, people[index])
             claims.append(
                 Claim(
@@ -104,9 +109,10 @@ class StoredQueue:
                     lease_until=until,
                     recipient=recipient,
                     address=address,
-                    data=bodies[batch],
+                    data=data,
                     template=await self._template(reader, tenant, template_row),
                     is_cancelled=batch in cancelled,
+                    attachments=attachments,
                 )
             )
         return claims
@@ -120,15 +126,13 @@ class StoredQueue:
             return recipient, user_id
         return recipient, "" if sealed is None else self._sealer.open(data_key, tenant, user_id, kind, sealed)
 
-    async def _load_batches(
-        self, reader: Statements, batches: set[_Batch]
-    ) -> tuple[dict[_Batch, dict[str, Any]], set[_Batch]]:
+    async def _load_batches(self, reader: Statements, batches: set[_Batch]) -> tuple[dict[_Batch, _Body], set[_Batch]]:
         cancelled = {(row[0], BatchId(row[1])) for row in await reader.rows_for("are_cancelled", list(batches))}
         bodies = {batch: body for batch in batches if (body := self._bodies.get(batch)) is not None}
         missing = [batch for batch in batches if batch not in bodies]
         if missing:
             found = {
-                (row[0], BatchId(row[1])): _decode_object(row[2])
+                (row[0], BatchId(row[1])): (_decode_object(row[2]), read_attachments(row[3]))
                 for row in await reader.rows_for("bodies_of_batches", missing)
             }
             bodies |= found

@@ -9,6 +9,7 @@ from noroshi.domain.deliveries import Attempt
 from noroshi.domain.ids import NotificationId, TenantId
 from noroshi.domain.instants import Instant
 from noroshi.domain.records import ApiKey, CaughtMessage, KeyScope, Pause, PauseKind, RaisedAlert
+from noroshi.storage.attachments import read_attachments
 from noroshi.storage.turns import Readings, Row, Turn, Turns, as_instant
 
 KEPT_CAUGHT = 10_000
@@ -153,6 +154,7 @@ async def _keep_caught(turn: Turn, attempts: Sequence[Attempt]) -> None:
                 *(attempt.key.tenant, first + number, attempt.lane.channel, attempt.recipient.user_id),
                 *(attempt.key.notification_id, masked(attempt.address), content.subject, content.title, content.body),
                 *(_encode(content.metadata).decode(), turn.now),
+                _encode(attempt.attachments) if attempt.attachments else None,
             )
         )
     await turn.run_many("put_caught", rows)
@@ -160,7 +162,7 @@ async def _keep_caught(turn: Turn, attempts: Sequence[Attempt]) -> None:
 
 
 def _read_caught(row: Row) -> CaughtMessage:
-    caught_id, channel, user_id, raw, address, subject, title, body, metadata, caught_at = row
+    caught_id, channel, user_id, raw, address, subject, title, body, metadata, caught_at, attachments = row
     return CaughtMessage(
         caught_id=caught_id,
         channel=channel,
@@ -172,4 +174,5 @@ def _read_caught(row: Row) -> CaughtMessage:
         body=body,
         metadata=_decode_object(metadata),
         caught_at=Instant(caught_at),
+        attachments=read_attachments(attachments),
     )

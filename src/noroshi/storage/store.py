@@ -8,6 +8,7 @@ from noroshi.ports.duties import Duties
 from noroshi.ports.sealer import Sealer
 from noroshi.storage.accounts import StoredAccounts
 from noroshi.storage.announcing import LocalAnnouncements
+from noroshi.storage.attachments import StoredAttachments
 from noroshi.storage.batches import StoredBatches
 from noroshi.storage.dead_letters import StoredDeadLetters
 from noroshi.storage.history import StoredHistory
@@ -42,6 +43,7 @@ class Store(ABC):
         shown = shown or readings
         self.accounts = StoredAccounts(turns, readings)
         self.alerts = StoredAlerts(shown)
+        self.attachments = StoredAttachments(readings)
         self.batches = StoredBatches(turns, shown)
         self.caught = StoredCaught(turns, shown)
         self.dead_letters = StoredDeadLetters(turns, shown)

@@ -71,8 +71,26 @@ UNREADABLE = [
     Case("a form", b"user_ids=hanako", 400, headers={"Content-Type": "application/x-www-form-urlencoded"}),
     Case("multipart", b"--x\r\n\r\nhanako\r\n--x--", 400, headers={"Content-Type": "multipart/form-data; boundary=x"}),
     Case("gzip", gzip.compress(text(request())), 400, headers={"Content-Encoding": "gzip"}),
-    Case("6 MB", text(request(data={"a": "x" * 6_000_000})), 413),
-    Case("6 MB of blanks", b" " * 6_000_000, 413),
+    Case("13 MB", text(request(data={"a": "x" * 13_000_000})), 413),
+    Case("13 MB of blanks", b" " * 13_000_000, 413),
+    Case("6 MB of data", text(request(data={"a": "x" * 6_000_000})), field="data"),
+    Case(
+        "6 MB attached",
+        text(request(attachments=[{"filename": "a", "content": "AAAA" * 2_000_000}])),
+        field="attachments[0].content",
+    ),
+    Case(
+        "6 MB in two files",
+        text(request(attachments=[{"filename": "a", "content": "AAAA" * 1_000_000}] * 2)),
+        field="attachments",
+    ),
+    Case("no base64", text(request(attachments=[{"filename": "a", "content": "*"}])), field="attachments[0].content"),
+    Case(
+        "a header in a file's name",
+        text(request(attachments=[{"filename": "a\r\nBcc: b@c.example", "content": ""}])),
+        field="attachments[0].filename",
+    ),
+    Case("attachments that are no list", text(request(attachments={})), field="attachments"),
 ]
 
 SHAPES = [

@@ -5,6 +5,7 @@ from typing import Any, Generic, TypeVar
 
 from msgspec import Struct
 
+from noroshi.domain.bodies import MAX_BODY
 from noroshi.domain.ids import BatchId, NotificationId, RequestId, TenantId, batch_of, read
 from noroshi.domain.inbox import Owner
 from noroshi.domain.problems import ProblemError
@@ -116,6 +117,7 @@ class Row(Struct, frozen=True, kw_only=True):
     takes_link: bool = False
     media: str = JSON
     is_personal: bool = False
+    max_body: int = MAX_BODY
     headers: tuple[tuple[bytes, bytes], ...] = ()
 
 

@@ -4,7 +4,7 @@ from typing import Annotated, Any
 
 from msgspec import Meta, Struct
 
-from noroshi.domain.ids import show
+from noroshi.domain.ids import batch_of, show
 from noroshi.domain.instants import iso
 from noroshi.domain.misbehaviour import Misbehaviour
 from noroshi.domain.records import CaughtMessage
@@ -12,7 +12,7 @@ from noroshi.domain.requests import NameText, UserIdText
 from noroshi.entrypoints.api.calls import LARGEST_NUMBER, Call, NoQuery, missing
 from noroshi.entrypoints.api.desk import Desk
 from noroshi.entrypoints.api.paging import Page, PageQuery, RowNumber, page_of, place_in
-from noroshi.entrypoints.api.wire import IdText, Moment, known_channel
+from noroshi.entrypoints.api.wire import AttachmentItem, IdText, Moment, known_channel, show_attachments
 
 CaughtNumber = Annotated[int, Meta(ge=0, le=2**63 - 1, description="Only what has a greater `caught_id`.")]
 
@@ -35,6 +35,7 @@ class CaughtItem(Struct, frozen=True):
     title: str | None
     body: str
     metadata: dict[str, Any]
+    attachments: list[AttachmentItem]
     caught_at: Moment
 
 
@@ -48,11 +49,25 @@ async def list_caught(desk: Desk, call: Call[CaughtQuery, None]) -> Page[CaughtI
 
 
 async def show_caught(desk: Desk, call: Call[NoQuery, None]) -> CaughtItem:
+    return _show(await _find(desk, call))
+
+
+async def show_caught_attachment(desk: Desk, call: Call[NoQuery, None]) -> bytes:
+    message, position = await _find(desk, call), call.number("position", "attachment")
+    if position >= len(message.attachments):
+        raise missing("attachment")
+    contents = await desk.attachments.contents(call.tenant, batch_of(message.notification_id))
+    if position >= len(contents):  # the catcher has kept what it told for longer than the batch was
+        raise missing("attachment")
+    return contents[position]
+
+
+async def _find(desk: Desk, call: Call[NoQuery, None]) -> CaughtMessage:
     number = call.number("caught_id", "message")
     messages = await desk.caught.list_caught(call.tenant, None, None, min(number + 1, LARGEST_NUMBER), 1)
     if not messages or messages[0].caught_id != number:
         raise missing("message")
-    return _show(messages[0])
+    return messages[0]
 
 
 async def put_misbehaviour(desk: Desk, call: Call[NoQuery, Misbehaviour]) -> Misbehaviour:
@@ -79,5 +94,6 @@ def _show(message: CaughtMessage) -> CaughtItem:
         title=message.title,
         body=message.body,
         metadata=message.metadata,
+        attachments=show_attachments(message.attachments),
         caught_at=iso(message.caught_at),
     )

@@ -14,6 +14,7 @@ from noroshi.domain.records import Workload
 from noroshi.domain.requests import AcceptedAnswer, Caller, NotificationRequest
 from noroshi.entrypoints.api.shop_desk import ShopDesk
 from noroshi.ports.alerts import Alerts
+from noroshi.ports.attachments import Attachments
 from noroshi.ports.batches import Batches
 from noroshi.ports.caught import Caught
 from noroshi.ports.clock import Clock
@@ -72,6 +73,8 @@ class Desk(Protocol):
         """The sites whose pages may call for a person."""
         ...
 
+    @property
+    def attachments(self) -> Attachments: ...
     @property
     def batches(self) -> Batches: ...
     @property

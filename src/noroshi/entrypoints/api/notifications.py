@@ -12,7 +12,15 @@ from noroshi.domain.sums import sum_up, undecided_notifications
 from noroshi.entrypoints.api.calls import Call, NoQuery, missing
 from noroshi.entrypoints.api.desk import Desk
 from noroshi.entrypoints.api.paging import IdBytes, Page, PageQuery, RowNumber, page_of, place_in
-from noroshi.entrypoints.api.wire import IdText, Moment, NotificationItem, show_notification, when
+from noroshi.entrypoints.api.wire import (
+    AttachmentItem,
+    IdText,
+    Moment,
+    NotificationItem,
+    show_attachments,
+    show_notification,
+    when,
+)
 
 BatchStatus = Annotated[str, Meta(extra_json_schema={"enum": ["queued", "processing", "scheduled", "cancelled"]})]
 
@@ -39,6 +47,7 @@ class BatchAnswer(Struct, frozen=True):
     rejected: int
     undecided: int
     reasons: dict[str, int]
+    attachments: list[AttachmentItem]
     items: list[NotificationItem]
     next_cursor: str | None
 
@@ -100,6 +109,7 @@ async def show_batch(desk: Desk, call: Call[PageQuery, None]) -> BatchAnswer:
         rejected=progress.rejected,
         undecided=progress.undecided,
         reasons=progress.reasons,
+        attachments=show_attachments(batch.attachments),
         items=page.items,
         next_cursor=page.next_cursor,
     )

@@ -8,6 +8,7 @@ import msgspec
 from msgspec import Struct
 
 import noroshi
+from noroshi.domain.attachments import MAX_ATTACHMENTS
 from noroshi.domain.problems import PROBLEMS
 from noroshi.entrypoints.api.answers import PROBLEM_JSON, Problem
 from noroshi.entrypoints.api.calls import JSON, NoQuery, RawBody, Row
@@ -29,6 +30,7 @@ _PATH_SCHEMAS: dict[str, Schema] = {
     "entry_id": _NUMBER,
     "pause_id": _NUMBER,
     "caught_id": _NUMBER,
+    "position": {"type": "integer", "minimum": 0, "maximum": MAX_ATTACHMENTS - 1},
     "account": _NAME,
     "customer_id": _NAME,
     "farm_id": _NUMBER,

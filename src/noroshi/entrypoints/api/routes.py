@@ -7,7 +7,7 @@ import msgspec
 
 from noroshi.domain.misbehaviour import Misbehaviour
 from noroshi.domain.records import KeyScope
-from noroshi.domain.requests import MULTILINE, AcceptedAnswer, NotificationRequest, RejectionText
+from noroshi.domain.requests import MAX_REQUEST, MULTILINE, AcceptedAnswer, NotificationRequest, RejectionText
 from noroshi.domain.shop import SendReport
 from noroshi.entrypoints.api import (
     alerts,
@@ -73,6 +73,7 @@ def _row(method: str, path: str, run: Any, summary: str, scope: KeyScope | None,
 ACCEPT = _row(
     "POST", _NOTIFICATIONS, notifications.accept_notifications, "Send a notification to people.", _SEND,
     AcceptedAnswer, status=202, body=NotificationRequest, multiline=MULTILINE, takes_idempotency_key=True,
+    max_body=MAX_REQUEST,
     problems=(
         "idempotency_replay", "idempotency_key_reused", "unknown_template", "channel_not_configured",
         "strategy_not_supported", "overloaded",
@@ -175,6 +176,9 @@ ROUTES: tuple[Row, ...] = (
          Page[alerts.AlertItem], query=PageQuery),
     _row("GET", "/api/v1/caught/{caught_id}", caught.show_caught, "One message that the catcher kept.", _READ,
          caught.CaughtItem),
+    _row("GET", "/api/v1/caught/{caught_id}/attachments/{position}", caught.show_caught_attachment,
+         "A file that was attached to it.", _READ, bytes, media="application/octet-stream",
+         headers=((b"content-disposition", b"attachment"),)),
     _row("GET", "/api/v1/workload", workload.show_workload, "What is unfinished, and since when.", _READ,
          workload.WorkloadAnswer),
     _row("POST", "/api/v1/farms", reservations.add_farm, "Add a farm.", _ADMIN, reservations.FarmAnswer, status=201,

@@ -9,7 +9,7 @@ from typing import Any
 import structlog
 from starlette.types import Message, Receive, Scope, Send
 
-from noroshi.domain.bodies import MAX_BODY, BodyDecoder
+from noroshi.domain.bodies import BodyDecoder
 from noroshi.domain.passes import token_in
 from noroshi.domain.problems import ProblemError
 from noroshi.domain.records import KeyScope
@@ -89,7 +89,7 @@ class RowServer:
             caller,
             path,
             self._query(scope["query_string"]),
-            await _read_raw(scope, receive) if self._is_raw else await self._read_body(headers, receive),
+            await self._read_raw(scope, receive) if self._is_raw else await self._read_body(headers, receive),
             _idempotency_key(headers.get(b"idempotency-key")) if row.takes_idempotency_key else None,
         )
 
@@ -116,7 +116,11 @@ class RowServer:
         return answer._replace(headers=(*answer.headers, *shared))
 
     async def _read_body(self, headers: dict[bytes, bytes], receive: Receive) -> object:
-        return None if self._body is None else self._body.decode(await _read(headers, receive))
+        return None if self._body is None else self._body.decode(await _read(headers, receive, self.row.max_body))
+
+    async def _read_raw(self, scope: Scope, receive: Receive) -> RawBody:
+        headers = {name.decode("latin-1"): value.decode("latin-1") for name, value in scope["headers"]}
+        return RawBody(await _read(_headers_of_interest(scope["headers"]), receive, self.row.max_body), headers)
 
     def _query(self, raw: bytes) -> object:
         row = self.row
@@ -163,11 +167,6 @@ def _headers_of_interest(headers: Iterable[tuple[bytes, bytes]]) -> dict[bytes, 
     return {name: value for name, value in headers if name in _OF_INTEREST}
 
 
-async def _read_raw(scope: Scope, receive: Receive) -> RawBody:
-    headers = {name.decode("latin-1"): value.decode("latin-1") for name, value in scope["headers"]}
-    return RawBody(await _read(_headers_of_interest(scope["headers"]), receive), headers)
-
-
 def _idempotency_key(raw: bytes | None) -> str | None:
     if raw is None:
         return None
@@ -178,18 +177,18 @@ def _idempotency_key(raw: bytes | None) -> str | None:
     return key
 
 
-async def _read(headers: dict[bytes, bytes], receive: Receive) -> bytes:
+async def _read(headers: dict[bytes, bytes], receive: Receive, limit: int) -> bytes:
     """The whole body; never keeps more than the limit."""
     announced = headers.get(b"content-length", b"")
-    if announced.isdigit() and int(announced) > MAX_BODY:
+    if announced.isdigit() and int(announced) > limit:
         if b"expect" not in headers:  # who asks before sending has sent nothing yet
             await _discard(receive)
-        raise _too_large()
+        raise _too_large(limit)
     message = await receive()
     body = _part(message)
     if not message.get("more_body", False):
-        if len(body) > MAX_BODY:
-            raise _too_large()
+        if len(body) > limit:
+            raise _too_large(limit)
         return body
     parts = [body]
     size = len(body)
@@ -197,9 +196,9 @@ async def _read(headers: dict[bytes, bytes], receive: Receive) -> bytes:
         message = await receive()
         parts.append(_part(message))
         size += len(parts[-1])
-        if size > MAX_BODY:
+        if size > limit:
             await _discard(receive)
-            raise _too_large()
+            raise _too_large(limit)
     return b"".join(parts)
 
 
@@ -220,5 +219,5 @@ def _part(message: Message) -> bytes:
     return body
 
 
-def _too_large() -> ProblemError:
-    return ProblemError("too_large", f"The body is over {MAX_BODY:,} bytes.")
+def _too_large(limit: int) -> ProblemError:
+    return ProblemError("too_large", f"The body is over {limit:,} bytes.")

@@ -1,9 +1,11 @@
 """How nouns look on the wire: types and texts that several routes share."""
 
+from collections.abc import Sequence
 from typing import Annotated, Any
 
 from msgspec import Meta, Struct
 
+from noroshi.domain.attachments import Attachment
 from noroshi.domain.channels import CHANNELS
 from noroshi.domain.ids import show
 from noroshi.domain.instants import Instant, iso
@@ -17,6 +19,15 @@ IdText = Annotated[str, Meta(extra_json_schema={"format": "uuid"})]
 StatusName = Annotated[str, Meta(extra_json_schema={"enum": [status.name for status in Status]})]
 ChannelText = Annotated[str, Meta(extra_json_schema={"enum": list(CHANNELS)})]
 LocaleText = Annotated[str, Meta(pattern="^[A-Za-z]{2,3}(-[A-Za-z0-9]{2,8}){0,3}$", max_length=35)]
+
+
+class AttachmentItem(Struct, frozen=True):
+    """`size` is in bytes."""
+
+    filename: str
+    content_type: str
+    size: int
+    content_id: str | None
 
 
 class TrailEntry(Struct, frozen=True):
@@ -70,6 +81,10 @@ def show_notification(view: NotificationView) -> NotificationItem:
 
 def show_trail(trail: tuple[LedgerEntry, ...]) -> list[TrailEntry]:
     return [TrailEntry(iso(entry.at), entry.kind, entry.detail, sentence_of(entry)) for entry in trail]
+
+
+def show_attachments(attachments: Sequence[Attachment]) -> list[AttachmentItem]:
+    return [AttachmentItem(one.filename, one.content_type, one.size, one.content_id) for one in attachments]
 
 
 def when(instant: Instant | None) -> str | None:

@@ -86,6 +86,8 @@ def _batch_tree(batch: Batch) -> Any:
         + (f" ({shown(batch.reasons)})" if batch.reasons else "")
         + (f", {batch.undecided} undecided" if batch.undecided else ""),
     ]
+    if batch.attachments:
+        head.append("attached: " + ", ".join(f"{one.filename} ({one.size:,} bytes)" for one in batch.attachments))
     if batch.scheduled_at is not None:
         head.append(f"scheduled for {moment(batch.scheduled_at)}")
     if batch.cancelled_at is not None:

@@ -39,6 +39,11 @@ def _content(path: Path) -> bytes:
         raise typer.BadParameter(f"{path} cannot be read: {error.strerror}") from error
 
 
+def read_attachment(path: Path) -> dict[str, Any]:
+    """A file as it goes with a request."""
+    return {"filename": path.name, "content": _content(path)}
+
+
 def read_text(path: Path) -> str:
     """The text of a file; `-` is standard input."""
     if str(path) == "-":

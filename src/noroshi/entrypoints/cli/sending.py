@@ -16,7 +16,7 @@ from noroshi.domain.requests import AcceptedAnswer
 from noroshi.entrypoints.cli.connecting import ask, first
 from noroshi.entrypoints.cli.explaining import why
 from noroshi.entrypoints.cli.options import FAILED, NOT_NOW, FolderOption, JsonOption
-from noroshi.entrypoints.cli.reading import read_data, read_lines, read_moment
+from noroshi.entrypoints.cli.reading import read_attachment, read_data, read_lines, read_moment
 from noroshi.entrypoints.cli.showing import console, print_json, print_table, status_text
 
 _SHOWN = 50
@@ -50,6 +50,9 @@ def send(
     idempotency_key: Annotated[
         str | None, typer.Option(help="The same key within a day sends nothing a second time.")
     ] = None,
+    attach: Annotated[
+        list[Path] | None, typer.Option(help="A file that goes with the e-mail; may be given often.")
+    ] = None,
     wait: Annotated[float, typer.Option(min=0, help="Seconds to watch what becomes of it; 0: none.")] = 30,
     folder: FolderOption = None,
     json: JsonOption = False,
@@ -66,6 +69,7 @@ def send(
         "scheduled_at": read_moment(at, "--at"),
         "expires_at": read_moment(expires_at, "--expires-at"),
         "idempotency_key": idempotency_key,
+        "attachments": [read_attachment(path) for path in attach or ()],
     }
     patience = timedelta(seconds=wait)
 

@@ -1,7 +1,8 @@
 """The catcher: what was caught in, each message as its recipient would see it out."""
 
+from base64 import b64encode
 from typing import Any
-from urllib.parse import urlencode
+from urllib.parse import quote, urlencode
 
 from noroshi.client import NoroshiError
 from noroshi.client.answers import Caught
@@ -9,6 +10,7 @@ from noroshi.client.calls import each
 from noroshi.domain.channels import CHANNELS
 from noroshi.entrypoints.console.calls import Call
 from noroshi.entrypoints.console.drawing import Drawing, draw, letter_of
+from noroshi.entrypoints.console.refusals import nowhere
 from noroshi.entrypoints.console.replies import Reply, letter
 
 PER_PAGE = 40
@@ -26,9 +28,30 @@ async def show_one(call: Call) -> Reply:
 
 
 async def show_letter(call: Call) -> Reply:
-    """The HTML of an e-mail by itself; pictures from elsewhere only if they are asked for."""
+    """The HTML of an e-mail by itself, with the pictures it has with it; those from elsewhere only if they are asked
+    for."""
     message = await _find(call)
-    return letter(letter_of(message.metadata), has_images=call.query.get("images") == "1")
+    html = letter_of(message.metadata)
+    for position, one in enumerate(message.attachments):
+        named = f"cid:{one.content_id}".encode()
+        if one.content_id is not None and named in html and one.content_type.startswith("image/"):
+            content = await call.api.caught_attachment(message.caught_id, position)
+            html = html.replace(named, f"data:{one.content_type};base64,{b64encode(content).decode()}".encode())
+    return letter(html, has_images=call.query.get("images") == "1")
+
+
+async def download(call: Call) -> Reply:
+    """A file that was attached: to be kept under its name, never to be shown here."""
+    message, position = await _find(call), call.number("position")
+    if position >= len(message.attachments):
+        raise nowhere()
+    content = await call.api.caught_attachment(message.caught_id, position)
+    name = quote(message.attachments[position].filename, safe="")
+    return Reply(
+        content,
+        media="application/octet-stream",
+        headers=(("content-disposition", f"attachment; filename*=UTF-8''{name}"),),
+    )
 
 
 async def caught_after(call: Call, last: int) -> list[Caught]:

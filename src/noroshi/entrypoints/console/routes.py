@@ -25,6 +25,7 @@ ROWS: tuple[Row, ...] = (
     Row("GET", "/console/catcher/live", live.watch_caught),
     Row("GET", "/console/catcher/{caught_id}", catcher.show_one),
     Row("GET", "/console/catcher/{caught_id}/letter", catcher.show_letter),
+    Row("GET", "/console/catcher/{caught_id}/attachments/{position}", catcher.download),
     Row("GET", _BATCH, batches.show_batch),
     Row("POST", f"{_BATCH}/cancel", batches.cancel_batch),
     Row("GET", f"{_BATCH}/{{notification_id}}", batches.show_notification),

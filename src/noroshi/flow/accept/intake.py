@@ -37,6 +37,9 @@ is for the same people."""
 
 _GROWTH = 1.2
 _NEW_BATCHES_A_TURN = 256
+_ATTACHED_A_TURN = 2_000_000
+"""Bytes after which no further batch joins a turn."""
+
 _TURNS_AT_ONCE = 2
 _NOT_WORTH_PARTING = 16
 _NEARLY = 0.75
@@ -232,13 +235,21 @@ class Intake:
         is_taking = self._is_free_to_take()
         if self._arrived or not is_taking:
             wanted = self._share() if self._are_calls_worth_a_turn() else 0
-            count = min(len(self._arrived), wanted, _NEW_BATCHES_A_TURN)
-            calls = [self._arrived.popleft() for _ in range(count)]
-            self._turns.add(asyncio.create_task(self._see_through(self._turn(calls), count)))
-            self._under_way += count
-            self._answering += count > 0
+            calls = self._take_calls(min(len(self._arrived), wanted, _NEW_BATCHES_A_TURN))
+            self._turns.add(asyncio.create_task(self._see_through(self._turn(calls), len(calls))))
+            self._under_way += len(calls)
+            self._answering += len(calls) > 0
         if is_taking:
             self._turns.add(asyncio.create_task(self._see_through(self._take_enqueued(), 0)))
+
+    def _take_calls(self, count: int) -> list[_Waiting]:
+        """Fewer, and one at least, if they have much attached: a turn must not hold the store for long."""
+        calls: list[_Waiting] = []
+        attached = 0
+        while len(calls) < count and attached < _ATTACHED_A_TURN:
+            calls.append(self._arrived.popleft())
+            attached += sum(map(len, calls[-1].batch.contents))
+        return calls
 
     def _share(self) -> int:
         """Of all who call at this moment, half: while the store is at their turn the answers of the other half go out

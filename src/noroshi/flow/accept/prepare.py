@@ -1,11 +1,15 @@
 """A caller's request in, a batch ready to be kept out, or a problem that names the field."""
 
-from collections.abc import Collection
+from collections.abc import Collection, Sequence
 from hashlib import blake2b
+from typing import Any
 
 import msgspec
+from msgspec import UNSET
 
+from noroshi.domain.attachments import CARRIED_BY, AttachmentBody, described
 from noroshi.domain.batches import BatchHead, NewBatch
+from noroshi.domain.bodies import MAX_BODY
 from noroshi.domain.ids import BatchId
 from noroshi.domain.instants import Instant
 from noroshi.domain.problems import ProblemError
@@ -39,6 +43,14 @@ def prepare(
     `served`: those some provider (or the catcher) serves."""
     check_request(request)
     channels = _channels(request, template_channels, served)
+    given = request.attachments or ()
+    if given and CARRIED_BY.isdisjoint(channels):
+        raise ProblemError(
+            "bad_field", "only e-mail carries attachments; email is not among the channels", field="attachments"
+        )
+    data = _encode(request.data)
+    if len(data) > MAX_BODY:
+        raise ProblemError("bad_field", f"over {MAX_BODY:,} bytes", field="data")
     scheduled_at = instant_of(request.scheduled_at, "scheduled_at")
     is_scheduled = scheduled_at is not None and scheduled_at > now
     due_at = scheduled_at if is_scheduled and scheduled_at is not None else now
@@ -61,23 +73,42 @@ def prepare(
         head=head,
         user_ids=unique,
         repeated=_repeats(request.user_ids) if len(unique) < len(request.user_ids) else (),
-        data=_encode(request.data),
+        data=data,
         idempotency_key=key,
         fingerprint=fingerprint(request) if key is not None else b"",
         is_scheduled=is_scheduled,
+        attachments=described(given),
+        contents=[one.content for one in given],
     )
 
 
 def content_hash(request: NotificationRequest) -> int:
-    """63 bits over (template id, canonical data): nothing need be rendered to see a duplicate."""
-    digest = blake2b(_canonical((request.template_id, request.data)), digest_size=8).digest()
+    """63 bits over (template id, canonical data) and the attachments, if any: nothing need be rendered to see a
+    duplicate."""
+    said: tuple[Any, ...] = (request.template_id, request.data)
+    if request.attachments:
+        said = (*said, _digests(request.attachments))
+    digest = blake2b(_canonical(said), digest_size=8).digest()
     return int.from_bytes(digest, "big") >> 1
 
 
 def fingerprint(request: NotificationRequest) -> bytes:
     """Over the decoded request without the key."""
     plain = msgspec.structs.replace(request, idempotency_key=None)
-    return blake2b(_canonical(plain), digest_size=16).digest()
+    digest = blake2b(digest_size=16)
+    if request.attachments:
+        plain = msgspec.structs.replace(plain, attachments=UNSET)
+        digest.update(_canonical(_digests(request.attachments)))
+    digest.update(_canonical(plain))
+    return digest.digest()
+
+
+def _digests(given: Sequence[AttachmentBody]) -> list[tuple[str | None, ...]]:
+    """The attachments, each with a digest in place of its content."""
+    return [
+        (one.filename, one.content_type, one.content_id, blake2b(one.content, digest_size=16).hexdigest())
+        for one in given
+    ]
 
 
 def _repeats(user_ids: list[str]) -> list[str]:

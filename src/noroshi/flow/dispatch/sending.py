@@ -8,6 +8,7 @@ from typing import Any, TypeVar
 import structlog
 
 from noroshi.domain.accounts import BreakerState
+from noroshi.domain.attachments import CARRIED_BY
 from noroshi.domain.deliveries import Attempt, Claim, Settlement
 from noroshi.domain.instants import Instant, plus
 from noroshi.domain.lanes import Lane
@@ -261,4 +262,5 @@ def _attempt(claim: Claim, content: Content) -> Attempt:
         content,
         claim.tries + 1,
         claim.expires_at,
+        claim.attachments if claim.lane.channel in CARRIED_BY else (),
     )

@@ -5,6 +5,7 @@ from typing import Any
 
 from msgspec import Struct
 
+from noroshi.ports.attachments import Attachments
 from noroshi.ports.caught import Caught
 from noroshi.ports.channel import Channel
 from noroshi.ports.clock import Clock
@@ -18,6 +19,7 @@ class Parts(Struct, frozen=True):
 
     clock: Clock
     dice: Dice
+    attachments: Attachments
     caught: Caught
     outgoing: Outgoing
     values: Mapping[str, str]

@@ -92,7 +92,7 @@ class PostgresHistory(StoredHistory):
     async def _forget_batches(self, first: bytes, end: bytes, limit: int) -> int:
         async def forget_page(turn: Turn) -> int:
             page = await turn.rows("batches_of_day", first, end, limit)
-            for name in ("forget_batch_body", "forget_rejections", "forget_batch"):
+            for name in ("forget_batch_body", "forget_attachments", "forget_rejections", "forget_batch"):
                 await turn.run_many(name, page)
             return len(page)
 

@@ -19,6 +19,9 @@ from noroshi.storage.turns import Row
 _FETCHED_AT_ONCE = 50
 """Few, for a batch's recipients can be megabytes."""
 
+_LARGE_AT_ONCE = {"attachments": 4}
+"""Of tables whose rows often are."""
+
 _TABLES = """
     SELECT c.relname,
         array_agg(a.attname::text ORDER BY a.attnum),
@@ -95,7 +98,8 @@ class PostgresTables:
     async def rows(self, table: Table, skip: int) -> AsyncIterator[Row]:
         columns, key = ", ".join(table.columns), ", ".join(table.key)
         query = f"SELECT {columns} FROM {table.name} ORDER BY {key} OFFSET {skip}"  # noqa: S608
-        async for row in self._connection.cursor(query, prefetch=_FETCHED_AT_ONCE):
+        at_once = _LARGE_AT_ONCE.get(table.name, _FETCHED_AT_ONCE)
+        async for row in self._connection.cursor(query, prefetch=at_once):
             yield tuple(row)
 
     async def ask(self, name: str, *parameters: Any) -> list[Row]:

@@ -30,7 +30,15 @@ COPY batches (
 
 -- name: insert_batch_body
 -- Keeps the batches' data and recipients, once.
-COPY batch_bodies (tenant, batch_id, data, user_ids) FROM STDIN;
+COPY batch_bodies (tenant, batch_id, data, user_ids, attachments) FROM STDIN;
+
+-- name: insert_attachment
+-- Keeps the contents of attachments, once for their batch.
+COPY attachments (tenant, batch_id, position, content) FROM STDIN;
+
+-- name: attachments_of_batch
+-- The contents of a batch's attachments, in order.
+SELECT content FROM attachments WHERE tenant = $1 AND batch_id = $2 ORDER BY position;
 
 -- name: insert_rejections
 -- Records recipients that get nothing, with the reason.
@@ -79,7 +87,7 @@ SELECT min(due_at) FROM (
 -- One batch with its data, for the API.
 SELECT b.tenant, b.batch_id, b.template_id, b.channels, b.priority, b.category, b.content_hash, b.created_at, b.due_at,
     b.expires_at, b.digest_key, b.created_by, b.is_scheduled, b.total, b.recipients, b.next_recipient, b.accepted,
-    b.rejected, b.reasons, b.cancelled_at, d.data, d.answer
+    b.rejected, b.reasons, b.cancelled_at, d.data, d.answer, d.attachments
 FROM batches b JOIN batch_bodies d ON d.tenant = b.tenant AND d.batch_id = b.batch_id
 WHERE b.tenant = $1 AND b.batch_id = $2;
 

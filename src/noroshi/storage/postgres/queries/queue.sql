@@ -40,8 +40,8 @@ LEFT JOIN users u ON u.tenant = r.tenant AND u.user_id = r.user_id
 LEFT JOIN endpoints e ON e.tenant = r.tenant AND e.user_id = r.user_id AND e.endpoint_id = r.endpoint_id;
 
 -- name: bodies_of_batches
--- The data of these batches.
-SELECT d.tenant, d.batch_id, d.data FROM unnest($1::integer[], $2::bytea[]) AS r(tenant, batch_id)
+-- The data of these batches, and what is told of their attachments.
+SELECT d.tenant, d.batch_id, d.data, d.attachments FROM unnest($1::integer[], $2::bytea[]) AS r(tenant, batch_id)
 JOIN batch_bodies d ON d.tenant = r.tenant AND d.batch_id = r.batch_id;
 
 -- name: template_by_row

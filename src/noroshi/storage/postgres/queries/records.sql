@@ -122,14 +122,17 @@ UPDATE api_keys SET revoked_at = $1 WHERE tenant = $2 AND key_id = $3 AND revoke
 -- name: put_caught
 -- Keeps what the catcher got.
 INSERT INTO caught (
-    tenant, caught_id, channel, user_id, notification_id, address, subject, title, body, metadata, caught_at
+    tenant, caught_id, channel, user_id, notification_id, address, subject, title, body, metadata, caught_at,
+    attachments
 )
 SELECT r.tenant, nextval('numbers'), r.channel, r.user_id, r.notification_id, r.address, r.subject, r.title, r.body,
-    r.metadata, r.caught_at
+    r.metadata, r.caught_at, r.attachments
 FROM unnest(
     $1::integer[], $2::bigint[], $3::text[], $4::text[], $5::bytea[], $6::text[], $7::text[], $8::text[], $9::text[],
-    $10::text[], $11::bigint[]
-) AS r(tenant, number, channel, user_id, notification_id, address, subject, title, body, metadata, caught_at);
+    $10::text[], $11::bigint[], $12::bytea[]
+) AS r(
+    tenant, number, channel, user_id, notification_id, address, subject, title, body, metadata, caught_at, attachments
+);
 
 -- name: trim_caught
 -- Keeps the latest ones only.
@@ -140,7 +143,8 @@ WHERE c.tenant = r.tenant AND c.caught_id <= (
 
 -- name: list_caught
 -- What the catcher got, newest first. Parameters: tenant, before, channel, user, limit, after.
-SELECT caught_id, channel, user_id, notification_id, address, subject, title, body, metadata, caught_at
+SELECT caught_id, channel, user_id, notification_id, address, subject, title, body, metadata, caught_at,
+    attachments
 FROM caught
 WHERE tenant = $1 AND caught_id < $2 AND caught_id > $6
   AND ($3::text IS NULL OR channel = $3) AND ($4::text IS NULL OR user_id = $4)
@@ -196,6 +200,11 @@ WHERE x.tenant = r.tenant AND x.batch_id = r.batch_id;
 -- name: forget_batch_body
 -- Forgets batches' data and recipients.
 DELETE FROM batch_bodies x USING unnest($1::integer[], $2::bytea[]) AS r(tenant, batch_id)
+WHERE x.tenant = r.tenant AND x.batch_id = r.batch_id;
+
+-- name: forget_attachments
+-- Forgets the contents of the batches' attachments.
+DELETE FROM attachments x USING unnest($1::integer[], $2::bytea[]) AS r(tenant, batch_id)
 WHERE x.tenant = r.tenant AND x.batch_id = r.batch_id;
 
 -- name: forget_rejections

@@ -33,8 +33,8 @@ LEFT JOIN users u ON u.tenant = r.value ->> 0 AND u.user_id = r.value ->> 1
 LEFT JOIN endpoints e ON e.tenant = r.value ->> 0 AND e.user_id = r.value ->> 1 AND e.endpoint_id = r.value ->> 2;
 
 -- name: bodies_of_batches
--- The data of these batches.
-SELECT d.tenant, d.batch_id, d.data FROM json_each(?) r
+-- The data of these batches, and what is told of their attachments.
+SELECT d.tenant, d.batch_id, d.data, d.attachments FROM json_each(?) r
 JOIN batch_bodies d ON d.tenant = r.value ->> 0 AND d.batch_id = unhex(r.value ->> 1);
 
 -- name: template_by_row

@@ -114,8 +114,9 @@ UPDATE api_keys SET revoked_at = ? WHERE tenant = ? AND key_id = ? AND revoked_a
 -- name: put_caught
 -- Keeps what the catcher got.
 INSERT INTO caught (
-    tenant, caught_id, channel, user_id, notification_id, address, subject, title, body, metadata, caught_at
-) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?);
+    tenant, caught_id, channel, user_id, notification_id, address, subject, title, body, metadata, caught_at,
+    attachments
+) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?);
 
 -- name: trim_caught
 -- Keeps the latest ones only.
@@ -125,7 +126,8 @@ DELETE FROM caught WHERE tenant = ?1 AND caught_id <= (
 
 -- name: list_caught
 -- What the catcher got, newest first. Parameters: tenant, before, channel, user, limit, after.
-SELECT caught_id, channel, user_id, notification_id, address, subject, title, body, metadata, caught_at
+SELECT caught_id, channel, user_id, notification_id, address, subject, title, body, metadata, caught_at,
+    attachments
 FROM caught
 WHERE tenant = ?1 AND caught_id < ?2 AND caught_id > ?6
   AND (?3 IS NULL OR channel = ?3) AND (?4 IS NULL OR user_id = ?4)
@@ -177,6 +179,10 @@ DELETE FROM batches WHERE tenant = ? AND batch_id = ?;
 -- name: forget_batch_body
 -- Forgets a batch's data and recipients.
 DELETE FROM batch_bodies WHERE tenant = ? AND batch_id = ?;
+
+-- name: forget_attachments
+-- Forgets the contents of a batch's attachments.
+DELETE FROM attachments WHERE tenant = ? AND batch_id = ?;
 
 -- name: forget_rejections
 -- Forgets whom a batch rejected.

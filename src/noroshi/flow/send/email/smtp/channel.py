@@ -7,21 +7,26 @@ from datetime import timedelta
 import structlog
 
 from noroshi.domain.deliveries import Attempt
-from noroshi.domain.outcomes import Outcome, Retry, Scope, Unknown
+from noroshi.domain.outcomes import Outcome, Rejected, Retry, Scope, Unknown
 from noroshi.domain.priorities import Priority
 from noroshi.flow.send.email.smtp.addresses import read_address
 from noroshi.flow.send.email.smtp.bundle import Bundle
+from noroshi.flow.send.email.smtp.enclosures import Enclosures
 from noroshi.flow.send.email.smtp.opening import Opener, RefusedError
-from noroshi.flow.send.email.smtp.outcomes import ReplyJudge
-from noroshi.flow.send.email.smtp.payload import Letterhead
+from noroshi.flow.send.email.smtp.outcomes import ReplyJudge, is_account_wide
+from noroshi.flow.send.email.smtp.payload import Letter, Letterhead
 from noroshi.flow.send.email.smtp.pool import Pool
 from noroshi.flow.send.email.smtp.session import GoodbyeError, Session
 from noroshi.flow.send.email.smtp.settings import SmtpSettings, read_settings
+from noroshi.flow.send.email.smtp.shelf import Batch, Shelf, batch_of_attempt, portions
 from noroshi.flow.send.email.smtp.wire import BrokenError
 from noroshi.flow.send.parts import Off, Parts
+from noroshi.ports.attachments import Attachments
 from noroshi.ports.clock import Clock
 
 CONNECTION_LOST = "CONNECTION_LOST"
+UNREAD = "ATTACHMENTS_UNREAD"
+FORGOTTEN = "ATTACHMENTS_FORGOTTEN"
 
 _MAX_BATCH = 100
 _LETTERS_A_CONNECTION = 25
@@ -38,8 +43,9 @@ class SmtpChannel:
     channels = frozenset({"email"})
     max_batch = _MAX_BATCH
 
-    def __init__(self, settings: SmtpSettings, clock: Clock) -> None:
+    def __init__(self, settings: SmtpSettings, clock: Clock, attachments: Attachments) -> None:
         self._settings = settings
+        self._shelf = Shelf(attachments)
         self._clock = clock
         self._pool = Pool(Opener(settings, ReplyJudge()).open, settings.connections, clock)
 
@@ -55,21 +61,34 @@ class SmtpChannel:
         return None if read_address(address) is not None else "must be a plain e-mail address, local@domain"
 
     async def send(self, attempts: Sequence[Attempt]) -> Sequence[Outcome]:
+        until = self._clock.monotonic() + self._settings.timeout.total_seconds() * _PATIENCE
+        outcomes: list[Outcome] = []
+        for portion in portions(attempts):
+            obstacle = next(filter(is_account_wide, outcomes), None)
+            outcomes += await self._send(portion, until) if obstacle is None else [obstacle] * len(portion)
+        return outcomes
+
+    async def _send(self, attempts: Sequence[Attempt], until: float) -> list[Outcome]:
         head = Letterhead(self._settings.sender, self._settings.reply_to, self._clock.now())
         rank = min((_RANKS[attempt.lane.priority] for attempt in attempts), default=0)
-        letters = [head.letter(place, attempt) for place, attempt in enumerate(attempts)]
+        try:
+            enclosed = await self._shelf.fetch(attempts)
+        except Exception as error:  # noqa: BLE001 - nothing was sent: it can be said for sure, and is tried again
+            _log.error("attachments_unread", account=self.account, error=type(error).__name__)
+            return [Retry(UNREAD, "the attachments could not be read", scope=Scope.ACCOUNT)] * len(attempts)
+        letters = [_letter(head, place, attempt, enclosed) for place, attempt in enumerate(attempts)]
         bundle = Bundle(letters, lambda: not self._pool.is_wanted(rank))
         if bundle.left:
-            await self._carry(bundle, rank)
+            await self._carry(bundle, rank, until)
         return bundle.outcomes()
 
     async def close(self) -> None:
         await self._pool.close()
 
-    async def _carry(self, bundle: Bundle, rank: int) -> None:
+    async def _carry(self, bundle: Bundle, rank: int, until: float) -> None:
         """Until everything is answered or the time is up."""
         carrying = asyncio.create_task(self._carry_all(bundle, rank))
-        alarm = asyncio.create_task(self._clock.sleep(self._settings.timeout * _PATIENCE))
+        alarm = asyncio.create_task(self._clock.sleep(timedelta(seconds=max(until - self._clock.monotonic(), 0))))
         try:
             await asyncio.wait((carrying, alarm), return_when=asyncio.FIRST_COMPLETED)
         finally:
@@ -130,6 +149,13 @@ class SmtpChannel:
         return None
 
 
+def _letter(head: Letterhead, place: int, attempt: Attempt, enclosed: dict[Batch, Enclosures]) -> Letter | Rejected:
+    enclosures = enclosed.get(batch_of_attempt(attempt)) if attempt.attachments else None
+    if attempt.attachments and enclosures is None:
+        return Rejected(FORGOTTEN, "the attachments of the batch are no longer kept")
+    return head.letter(place, attempt, enclosures)
+
+
 def _sort_out(session: Session, bundle: Bundle, why: str) -> None:
     """The connection broke. The letter whose content was on its way is in doubt, and is the suspect; one that was only
     announced is taken up again, unless it alone was all that this connection ever saw."""
@@ -145,4 +171,4 @@ def _sort_out(session: Session, bundle: Bundle, why: str) -> None:
 
 def open_smtp(parts: Parts) -> SmtpChannel | Off:
     settings = read_settings(parts.values)
-    return settings if isinstance(settings, Off) else SmtpChannel(settings, parts.clock)
+    return settings if isinstance(settings, Off) else SmtpChannel(settings, parts.clock, parts.attachments)

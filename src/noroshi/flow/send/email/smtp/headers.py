@@ -2,6 +2,7 @@
 
 import re
 from binascii import b2a_base64
+from urllib.parse import quote
 
 from noroshi.flow.send.email.smtp.addresses import Mailbox
 
@@ -10,6 +11,9 @@ _QUOTED = re.compile(r'["\\]')
 _LONGEST_LINE = 78
 _CHARACTERS_A_WORD = 10
 """At most 40 bytes: an encoded word of 68 characters, which fits behind the name of any header here."""
+
+_PERCENT_ENCODED = 56
+"""Characters of a piece of a parameter: with its name it fits a line."""
 
 
 class UnsafeHeaderError(ValueError):
@@ -32,6 +36,25 @@ def mailbox_header(name: str, mailbox: Mailbox) -> bytes:
     last = len(name) + 2 + len(phrase) if "\r\n" not in phrase else len(phrase) - phrase.rindex("\r\n") - 2
     space = "" if not phrase else " " if last + 1 + len(shown) <= _LONGEST_LINE else "\r\n "
     return f"{name}: {phrase}{space}{shown}\r\n".encode()
+
+
+def filename_lines(filename: str) -> str:
+    """The parameter `filename`, with what goes before it: quoted or, where that would not do, percent-encoded (RFC
+    2231), in several pieces if it is long."""
+    check_value("filename", filename)
+    quoted = _QUOTED.sub(r"\\\g<0>", filename)
+    if _is_plain(filename) and len(quoted) <= _LONGEST_LINE - len(' filename=""'):
+        return f'\r\n filename="{quoted}"'
+    pieces = [""]
+    for character in filename:
+        coded = quote(character, safe="")
+        if len(pieces[-1]) + len(coded) > _PERCENT_ENCODED:
+            pieces.append("")
+        pieces[-1] += coded
+    if len(pieces) == 1:
+        return f"\r\n filename*=utf-8''{pieces[0]}"
+    charset = ("utf-8''", *[""] * (len(pieces) - 1))
+    return ";".join(f"\r\n filename*{n}*={charset[n]}{piece}" for n, piece in enumerate(pieces))
 
 
 def check_value(name: str, text: str) -> None:

@@ -59,8 +59,7 @@ class Session:
         while letter is not None:
             refusal = await self._open_letter(letter)
             if refusal is None:
-                letter.is_out = True
-                following = self._begin(bundle, letter.content)
+                following = self._begin(bundle, await self._hand_over(letter))
                 await self._end(letter, bundle)
             else:
                 self._settle(letter, refusal, bundle)
@@ -119,6 +118,14 @@ class Session:
         if refusal is not None and code == GO_AHEAD:  # it wants content for nobody: RFC 2920 3.1
             await self._wire.ask(_EMPTY_CONTENT)
         return refusal
+
+    async def _hand_over(self, letter: Letter) -> bytes:
+        """Writes the content but for its last piece, which is answered: it leaves with the next letter's commands."""
+        *long, last = letter.pieces
+        for piece in long:
+            await self._wire.push(piece)
+        letter.is_out = not self._wire.is_over
+        return last
 
     async def _end(self, letter: Letter, bundle: Bundle) -> None:
         reply = await self._wire.reply()

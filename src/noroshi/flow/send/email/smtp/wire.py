@@ -6,6 +6,8 @@ from typing import cast
 
 from noroshi.flow.send.email.smtp.replies import LONGEST_REPLY, NonsenseError, Reply, take_reply
 
+_AT_ONCE = 65_536
+
 
 class BrokenError(Exception):
     """The connection ended, or what came over it makes no sense: nothing more is to be had from it."""
@@ -20,6 +22,8 @@ class Wire(asyncio.Protocol):
         self._buffer = bytearray()
         self._transport: asyncio.Transport
         self._awaited: asyncio.Future[None] | None = None
+        self._may_write = asyncio.Event()
+        self._may_write.set()
         self.is_over = False
 
     @property
@@ -46,11 +50,24 @@ class Wire(asyncio.Protocol):
 
     def connection_lost(self, exc: Exception | None) -> None:  # noqa: ARG002 - how it ended makes no difference
         self.is_over = True
+        self._may_write.set()
         self._wake()
 
     def write(self, commands: bytes) -> None:
         if not self.is_over:
             self._transport.write(commands)
+
+    async def push(self, piece: bytes) -> None:
+        """Writes no faster than the relay reads, whatever the size; ends early if the relay is gone."""
+        for start in range(0, len(piece), _AT_ONCE):
+            await self._may_write.wait()
+            self.write(piece[start : start + _AT_ONCE])
+
+    def pause_writing(self) -> None:
+        self._may_write.clear()
+
+    def resume_writing(self) -> None:
+        self._may_write.set()
 
     async def reply(self) -> Reply:
         while True:
