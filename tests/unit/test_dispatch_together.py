@@ -50,6 +50,23 @@ async def test_who_takes_leaves_to_others_what_is_being_taken_for() -> None:
     await stage.stopped()
 
 
+async def test_who_comes_back_waits_a_moment_for_others_to_take_for() -> None:
+    """But only while more is due than all can carry, and far less long than a send takes."""
+    stage = one_by_one()
+    delays = iter([3.0, 3.001, 3.002, 3.003, 3.1])
+
+    async def one_after_the_other(_attempts: Sequence[Attempt]) -> Sequence[Outcome]:
+        await stage.clock.sleep(seconds(next(delays, 3.0)))
+        return [Sent("m")]
+
+    stage.channel.answer = one_after_the_other
+    await started(stage)
+    await put(stage, *range(1, 21))
+    await stage.clock.advance(seconds(3.02))
+    assert [limit for _, limit in stage.queue.takes] == [5, 4]
+    await stage.stopped()
+
+
 async def test_a_take_that_could_not_be_composed_is_judged_flight_by_flight() -> None:
     stage = one_by_one()
     stage.compose_errors.append(RuntimeError("broken"))

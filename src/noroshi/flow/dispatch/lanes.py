@@ -27,6 +27,7 @@ AT_ONCE = Instant(0)
 
 _GO = timedelta(0)
 _MICROSECOND = timedelta(microseconds=1)
+_MILLISECOND = timedelta(milliseconds=1)
 _BREATH = timedelta(milliseconds=100)
 _LONGEST_BREATH = timedelta(seconds=10)
 _TAKES_AT_ONCE = 2
@@ -56,8 +57,9 @@ class LaneRunner:
         self._max_batch = channel.max_batch
         self._lease = channel.attempt_timeout + kit.settings.lease_margin
         self._sending = Sending(lane, channel, gate, kit)
-        self._is_sharing = channel.max_batch <= _MOST_TOGETHER // 4
-        is_quick = channel.per_second is None and not self._is_sharing
+        is_sharing = channel.max_batch <= _MOST_TOGETHER // 4
+        is_quick = channel.per_second is None and not is_sharing
+        self._has_company = is_sharing and kit.settings.workers_of(lane) > 1
         self._batons = asyncio.Semaphore(_TAKES_AT_ONCE if is_quick else 1)
         self._signal = asyncio.Event()
         self._due_at: Instant | None = None
@@ -137,8 +139,8 @@ class LaneRunner:
 
     async def _wait_for_company(self) -> None:
         """While more is due than the workers carry, others come back in a moment: one take then serves them all."""
-        if self._is_sharing and self._has_more and not self._shelf:
-            span = min(timedelta(seconds=self._send_seconds) / _COMPANY_SHARE, _COMPANY)
+        span = min(timedelta(seconds=self._send_seconds) / _COMPANY_SHARE, _COMPANY)
+        if self._has_company and self._has_more and not self._shelf and span >= _MILLISECOND:
             await signalled(self._kit.closing, self._kit.clock, span)
 
     def _wait(self) -> timedelta | None:
