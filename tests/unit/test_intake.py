@@ -36,11 +36,16 @@ class FailingBatches:
 
 
 @asynccontextmanager
-async def at_work(batches: Any, clock: HandClock, meter: CountingMeter) -> AsyncIterator[Intake]:
+async def at_work(
+    batches: Any, clock: HandClock, meter: CountingMeter, *, side_by_side: bool = False
+) -> AsyncIterator[Intake]:
     def nothing(*_: Any) -> None: ...
 
     intake = Intake(
-        batches, nothing, nothing, nothing, nothing, nothing, clock, meter, max_waiting=10, max_unfinished=10
+        *(batches, nothing, nothing, nothing, nothing, nothing, clock, meter),
+        max_waiting=10,
+        max_unfinished=10,
+        side_by_side=side_by_side,
     )
     await intake.start()
     yield intake
@@ -95,3 +100,49 @@ async def test_batches_with_much_attached_share_no_turn(attached: int, most: int
     async with at_work(batches, clock, CountingMeter()) as intake:
         await asyncio.gather(*(intake.keep(a_batch(number, attached)) for number in range(6)))
     assert (sum(batches.turns), max(batches.turns)) == (6, most)
+
+
+class UndecidedBatches(CountingBatches):
+    """There is always more to decide, and a turn for that takes its time; notes how much each may decide."""
+
+    def __init__(self, clock: HandClock, takes: float) -> None:
+        super().__init__()
+        self.rooms: list[int] = []
+        self.under_way = 0
+        self.most_under_way = 0
+        self._clock = clock
+        self._takes = takes
+
+    async def keep(self, new: Sequence[NewBatch], room: int, *_: Any, **more: Any) -> Turn:  # type: ignore[override]
+        if new or more.get("prepare"):
+            return await super().keep(new)
+        self.rooms.append(room)
+        self.under_way += 1
+        self.most_under_way = max(self.most_under_way, self.under_way)
+        await self._clock.sleep(seconds(self._takes))
+        self.under_way -= 1
+        return Turn(earlier=[], decided=room, has_more=True, next_due_at=NOW)
+
+
+async def test_where_turns_run_side_by_side_two_are_at_what_is_undecided_and_no_call_waits_for_them() -> None:
+    clock = HandClock()
+    batches = UndecidedBatches(clock, 0.1)
+    async with at_work(batches, clock, CountingMeter(), side_by_side=True) as intake:
+        intake.wake()
+        await clock.advance(seconds(1.55))
+        assert batches.most_under_way == batches.under_way == 2
+        kept = asyncio.create_task(intake.keep(a_batch(1, 0)))
+        await clock.settle()
+        assert kept.done() and batches.turns == [1]
+
+
+@pytest.mark.parametrize(("side_by_side", "takes", "sizes"), [(False, 0.1, (250, 50)), (True, 1.0, (500, 250))])
+async def test_a_slice_shrinks_while_turns_take_long(
+    *, side_by_side: bool, takes: float, sizes: tuple[int, int]
+) -> None:
+    clock = HandClock()
+    batches = UndecidedBatches(clock, takes)
+    async with at_work(batches, clock, CountingMeter(), side_by_side=side_by_side) as intake:
+        intake.wake()
+        await clock.advance(seconds(5))
+    assert (batches.rooms[0], batches.rooms[-1]) == sizes

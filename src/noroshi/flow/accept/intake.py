@@ -127,9 +127,7 @@ class Intake:
         self._is_wanted = False
         self._next_due_at: Instant | None = None
         self._slice = _Slice(SMALLEST_SLICE, LARGEST_SLICE, _TURN_SECONDS)
-        self._slice_beside = self._slice
-        if side_by_side:
-            self._slice_beside = _Slice(_SMALLEST_BESIDE, _LARGEST_BESIDE, _BESIDE_SECONDS)
+        self._slice_beside = _Slice(_SMALLEST_BESIDE, _LARGEST_BESIDE, _BESIDE_SECONDS)
         self._turns: set[asyncio.Task[None]] = set()
         self._last_told: asyncio.Future[None]
         self._under_way = 0
@@ -301,14 +299,15 @@ class Intake:
 
     async def _turn(self, calls: list[_Waiting]) -> bool:
         """Whether another should follow at once."""
+        if self._side_by_side and not calls:
+            return await self._turn_beside()
         new = [call.batch for call in calls]
         with self._in_order() as before:
             # Beside another turn nothing is urgent: it would be committed first, and the order would be lost.
             is_urgent = before.done() and any(batch.head.priority is Priority.CRITICAL for batch in new)
             began = self._clock.monotonic()
-            part = self._slice if calls else self._slice_beside
             try:
-                turn = await self._batches.keep(new, part.size, self._decide, is_urgent=is_urgent)
+                turn = await self._batches.keep(new, self._slice.size, self._decide, is_urgent=is_urgent)
             except Exception as failure:
                 for call in calls:
                     if not call.kept.done():
@@ -316,17 +315,25 @@ class Intake:
                 if not calls:
                     raise
                 return True
-            if self._side_by_side:
-                part.learn(turn.decided, self._clock.monotonic() - began)
             await before
-            if not self._side_by_side:
-                ended = self._clock.monotonic()
-                part.learn(turn.decided, ended - max(began, self._last_end))
-                self._last_end = ended
+            ended = self._clock.monotonic()
+            self._slice.learn(turn.decided, ended - max(began, self._last_end))
+            self._last_end = ended
             self._answer(calls, turn)
         if calls:
             self._meter.observe("accept_group_size", len(calls))
         self._count([batch for batch, earlier in zip(new, turn.earlier, strict=True) if earlier is None], turn)
+        return self._go_on(turn)
+
+    async def _turn_beside(self) -> bool:
+        """For what is undecided, while calls have turns of their own: they never wait for this one."""
+        began = self._clock.monotonic()
+        turn = await self._batches.keep((), self._slice_beside.size, self._decide)
+        self._slice_beside.learn(turn.decided, self._clock.monotonic() - began)
+        # Whose batch this went on with must be among those who wait, before it is told.
+        await asyncio.wait((self._last_told,))
+        self._answer([], turn)
+        self._count([], turn)
         return self._go_on(turn)
 
     def _is_free_to_take(self) -> bool:
