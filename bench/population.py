@@ -204,4 +204,4 @@ def put_batch(
         ),
     )
     data = msgspec.json.encode({"order": f"h-{content_hash}", "total": 4200, "items": ["tea", "cake"]})
-    connection.execute(SQL["insert_batch_body"], (1, batch_id, data, msgspec.json.encode(user_ids)))
+    connection.execute(SQL["insert_batch_body"], (1, batch_id, data, msgspec.json.encode(user_ids), None))

@@ -21,6 +21,7 @@ from tests.conformance.ground import (
     PUSH,
     SECOND,
     Ground,
+    decide,
     kinds,
 )
 
@@ -243,6 +244,15 @@ async def test_a_slice_is_mixed_fairly_from_all_waiting_batches(ground: Ground) 
     shares = [turn.progress[batch.head.batch_id].accepted for batch in batches]
     assert sum(shares) == 43
     assert max(shares) - min(shares) <= 1
+
+
+async def test_a_turn_beside_others_leaves_them_half_of_the_batches(ground: Ground) -> None:
+    ids = [p.user_id for p in await ground.crowd(40)]
+    batches = [ground.batch(*ids) for _ in range(3)]
+    await ground.keep(*batches, room=3)
+    turn = await ground.store.batches.keep((), 40, decide, is_beside=True)
+    assert turn.decided == 40 and turn.has_more
+    assert set(turn.progress) == {batch.head.batch_id for batch in batches[:2]}
 
 
 async def test_room_left_by_small_batches_goes_to_large_ones(ground: Ground) -> None:  # N4.1

@@ -45,11 +45,13 @@ class Batches(Protocol):
         decide: Decide,
         *,
         is_urgent: bool = False,
+        is_beside: bool = False,
         prepare: PrepareEnqueued | None = None,
     ) -> Turn:
         """One turn, one commit: keeps the new batches with their idempotency keys, takes up to `room` recipients
         mixed from all batches and holds that are due, has them decided, and writes what was decided. With `prepare`
-        enqueued requests are taken, too: each becomes a batch of this commit, or dead."""
+        enqueued requests are taken, too: each becomes a batch of this commit, or dead. A turn taken `is_beside` others
+        leaves them half of the batches that are due."""
         ...
 
     async def find(self, tenant: TenantId, batch_id: BatchId) -> BatchView | None: ...

@@ -121,19 +121,29 @@ class StoredBatches:
         decide: Decide,
         *,
         is_urgent: bool = False,
+        is_beside: bool = False,
         prepare: PrepareEnqueued | None = None,
     ) -> TurnResult:
         name = "accept" if new else "address" if prepare is None else "take_requests"
         return await self._turns.turn(
-            name, lambda turn: self._keep(turn, new, room, decide, prepare), is_urgent=is_urgent
+            name,
+            lambda turn: self._keep(turn, new, room, decide, prepare, is_beside=is_beside),
+            is_urgent=is_urgent,
         )
 
     async def _keep(
-        self, turn: Turn, new: Sequence[NewBatch], room: int, decide: Decide, prepare: PrepareEnqueued | None = None
+        self,
+        turn: Turn,
+        new: Sequence[NewBatch],
+        room: int,
+        decide: Decide,
+        prepare: PrepareEnqueued | None,
+        *,
+        is_beside: bool,
     ) -> TurnResult:
         result = TurnResult()
         fresh = await _take_in(turn, new, prepare, result)
-        waiting = await self._waiting(turn)
+        waiting = await self._waiting(turn, is_beside=is_beside)
         holds = await _due_holds(turn, room)
         candidates = _share(turn.now, fresh, waiting, holds, room)
         if candidates:
@@ -165,9 +175,12 @@ class StoredBatches:
             if batch.left and len(self._recipients) < _KNOWN_RECIPIENT_LISTS:
                 self._recipients[batch.head.batch_id] = list(batch.user_ids)
 
-    async def _waiting(self, turn: Turn) -> list[_Open]:
+    async def _waiting(self, turn: Turn, *, is_beside: bool) -> list[_Open]:
+        most = _OPEN_BATCHES_A_TURN
+        if is_beside and (counted := await turn.one("count_open_batches", turn.now, 2 * most)) is not None:
+            most = (counted[0] + 1) // 2
         found: list[_Open] = []
-        for row in await turn.rows("open_batches", turn.now, _OPEN_BATCHES_A_TURN):
+        for row in await turn.rows("open_batches", turn.now, most):
             head = read_head(row)
             found.append(_Open(head, await self._recipients_of(turn, head), row[15], read_progress(row)))
         return found

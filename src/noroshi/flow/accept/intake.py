@@ -328,7 +328,7 @@ class Intake:
     async def _turn_beside(self) -> bool:
         """For what is undecided, while calls have turns of their own: they never wait for this one."""
         began = self._clock.monotonic()
-        turn = await self._batches.keep((), self._slice_beside.size, self._decide)
+        turn = await self._batches.keep((), self._slice_beside.size, self._decide, is_beside=True)
         self._slice_beside.learn(turn.decided, self._clock.monotonic() - began)
         # Whose batch this went on with must be among those who wait, before it is told.
         await asyncio.wait((self._last_told,))

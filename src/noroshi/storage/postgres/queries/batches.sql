@@ -45,14 +45,15 @@ SELECT content FROM attachments WHERE tenant = $1 AND batch_id = $2 ORDER BY pos
 COPY rejections (tenant, batch_id, position, user_id, code) FROM STDIN;
 
 -- name: open_batches
--- Batches with recipients left to decide that are due, oldest first; another process skips those we have, and we leave
--- it half of them.
+-- Batches with recipients left to decide that are due, oldest first; another process skips those we have.
 SELECT tenant, batch_id, template_id, channels, priority, category, content_hash, created_at, due_at, expires_at,
     digest_key, created_by, is_scheduled, total, recipients, next_recipient, accepted, rejected, reasons
-FROM batches WHERE state = 0 AND due_at <= $1 ORDER BY due_at LIMIT (
-    SELECT (count(*) + 1) / 2 FROM (SELECT 1 FROM batches WHERE state = 0 AND due_at <= $1 LIMIT 2 * $2) AS due
-)
+FROM batches WHERE state = 0 AND due_at <= $1 ORDER BY due_at LIMIT $2
 FOR UPDATE SKIP LOCKED;
+
+-- name: count_open_batches
+-- How many of them there are, up to a number.
+SELECT count(*) FROM (SELECT 1 FROM batches WHERE state = 0 AND due_at <= $1 LIMIT $2) AS due;
 
 -- name: body_recipients
 -- The recipients of one batch.

@@ -47,6 +47,10 @@ SELECT tenant, batch_id, template_id, channels, priority, category, content_hash
     digest_key, created_by, is_scheduled, total, recipients, next_recipient, accepted, rejected, reasons
 FROM batches WHERE state = 0 AND due_at <= ? ORDER BY due_at LIMIT ?;
 
+-- name: count_open_batches
+-- How many of them there are, up to a number.
+SELECT count(*) FROM (SELECT 1 FROM batches WHERE state = 0 AND due_at <= ? LIMIT ?);
+
 -- name: body_recipients
 -- The recipients of one batch.
 SELECT user_ids FROM batch_bodies WHERE tenant = ? AND batch_id = ?;
