@@ -20,7 +20,7 @@ COMMANDS: dict[str, Row] = {
     "worker": Row("servers:worker", _SERVE),
     "keys": Row("keys:app", _SERVE),
     "doctor": Row("doctor:doctor", _CARE),
-    "migrate": Row("servers:migrate", _CARE),
+    "migrate": Row("migrating:migrate", _CARE),
     "backup": Row("keeping:backup", _CARE),
     "restore": Row("keeping:restore", _CARE),
     "move": Row("keeping:move", _CARE),
