@@ -13,6 +13,7 @@ import hypothesis
 import pytest
 import structlog
 
+from tests.longest_first import place_in_line
 from tests.one_store_only import IN_THE_FULL_RUN_ONLY
 from tests.services.fixtures import (  # noqa: F401
     chromium_path,
@@ -60,7 +61,9 @@ def _logs_as_they_were() -> Generator[None, None, None]:
 
 @pytest.hookimpl(trylast=True)
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    """Groups of tests stay together: pytest-xdist 3.8 notes a group where pytest 9.2 no longer looks."""
+    """The longest come first, and groups of tests stay together: pytest-xdist 3.8 notes a group where pytest 9.2 no
+    longer looks."""
+    items.sort(key=lambda item: place_in_line(item.nodeid))
     for item in items if getattr(config.option, "loadgroup", False) else ():
         group = item.get_closest_marker("xdist_group")
         if group is not None and not item.nodeid.endswith(f"@{group.args[0]}"):

@@ -4,6 +4,7 @@ import re
 from pathlib import Path
 
 import pytest
+from tests.longest_first import LONGEST_FIRST
 from tests.one_store_only import IN_THE_FULL_RUN_ONLY
 
 pytest_plugins = ["pytester"]
@@ -85,6 +86,23 @@ def test_a_run_ends_with_how_many_tests_ran_on_each_store(project: pytest.Pytest
     (folder / "test_stores.py").write_text(ON_STORES)
     done = project.runpytest_subprocess("-p", "no:cacheprovider", "-n", workers, "conformance")
     assert "conformance: 3 on postgres, 4 on sqlite-inline" in done.outlines
+
+
+def test_the_longest_tests_come_first_and_the_others_as_they_were(project: pytest.Pytester) -> None:
+    for name in ("tests/faults/test_a.py", LONGEST_FIRST[1], LONGEST_FIRST[0], "tests/stories/test_b.py"):
+        file = project.path / name
+        file.parent.mkdir(parents=True, exist_ok=True)
+        file.write_text("def test_it(): pass")
+    done = project.runpytest_subprocess("-p", "no:cacheprovider", "--collect-only", "-q", "tests")
+    found = [line.partition("::")[0] for line in done.outlines if "::" in line]
+    assert found == [LONGEST_FIRST[0], LONGEST_FIRST[1], "tests/faults/test_a.py", "tests/stories/test_b.py"]
+
+
+def test_the_gate_keeps_to_that_order_and_every_name_in_it_is_a_file() -> None:
+    assert [name for name in LONGEST_FIRST if not (ROOT / name).is_file()] == []
+    runs = re.findall(r"^\t.*--dist loadgroup.*$", (ROOT / "Makefile").read_text(), re.MULTILINE)
+    assert runs
+    assert all("--no-loadscope-reorder" in run for run in runs), "pytest-xdist would put groups of many tests first"
 
 
 def test_ci_runs_the_command_that_the_readme_names() -> None:

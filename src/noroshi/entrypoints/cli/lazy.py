@@ -65,7 +65,7 @@ def _nothing_collected() -> Iterator[None]:
             gc.enable()
 
 
-def _load_logs() -> None:
+def load_logs() -> None:
     """structlog would bring rich and 80 modules with it, for tracebacks that our logs never show (I12); it does without
     where rich is not installed, which is what it is told here. A sixth of the start."""
     if "structlog" in sys.modules:
@@ -84,7 +84,6 @@ def _load_logs() -> None:
 
 def _command(name: str, row: Row) -> Any:
     with _nothing_collected():
-        _load_logs()
         found = load(f"{_FOLDER}.{row.place}")
     if not isinstance(found, typer.Typer):
         alone = typer.Typer(add_completion=False, pretty_exceptions_enable=False)

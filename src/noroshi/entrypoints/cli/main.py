@@ -2,7 +2,7 @@
 
 import typer
 
-from noroshi.entrypoints.cli.lazy import Row, group_of
+from noroshi.entrypoints.cli.lazy import Row, group_of, load_logs
 
 _TELL, _LOOK, _SERVE, _CARE = "Tell people", "Look and mend", "Serve", "Care for the store"
 
@@ -26,6 +26,8 @@ COMMANDS: dict[str, Row] = {
     "move": Row("keeping:move", _CARE),
     "version": Row("version:version", _CARE),
 }
+
+load_logs()
 
 # Typer's own tracebacks show the values of local variables, among them keys and addresses (I12).
 app = typer.Typer(cls=group_of(COMMANDS), no_args_is_help=True, pretty_exceptions_enable=False)
