@@ -33,6 +33,13 @@ MISSING_SERVICE = "service missing: "
 QUICK = ("tests/architecture/", "tests/unit/", "tests/conformance/")
 """Where tests are a part of `make check`, unless they need a server."""
 
+NOTHING_BUT_QUICK = (
+    "tests/architecture/test_imports.py",
+    "tests/architecture/test_shape.py",
+    "tests/unit/test_api_document.py",
+)
+"""To collect these takes seconds in each worker; a run without the quick tests leaves them alone."""
+
 ARE_SERVICES_REQUIRED = os.environ.get("NOROSHI_REQUIRE_SERVICES") == "1"
 
 # The gate must give the same answer twice; new examples are looked for by `make test-full`.
@@ -46,6 +53,11 @@ def pytest_configure(config: pytest.Config) -> None:
     ends = ExitStack()
     ends.enter_context(joined_run())
     config.add_cleanup(ends.close)
+
+
+def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool | None:
+    is_without_quick = "not quick" in config.option.markexpr.split(" and ")
+    return True if is_without_quick and str(collection_path).endswith(NOTHING_BUT_QUICK) else None
 
 
 @pytest.fixture(autouse=True)

@@ -1,9 +1,11 @@
 """The gate itself: what is skipped is said, and in CI a missing service is a failure."""
 
+import ast
 import re
 from pathlib import Path
 
 import pytest
+from tests.conftest import NOTHING_BUT_QUICK
 from tests.longest_first import LONGEST_FIRST
 from tests.one_store_only import IN_THE_FULL_RUN_ONLY
 
@@ -103,6 +105,27 @@ def test_the_gate_keeps_to_that_order_and_every_name_in_it_is_a_file() -> None:
     runs = re.findall(r"^\t.*--dist loadgroup.*$", (ROOT / "Makefile").read_text(), re.MULTILINE)
     assert runs
     assert all("--no-loadscope-reorder" in run for run in runs), "pytest-xdist would put groups of many tests first"
+
+
+@pytest.mark.parametrize("name", NOTHING_BUT_QUICK)
+def test_what_a_run_without_quick_tests_leaves_alone_has_no_others(name: str) -> None:
+    syntax = ast.parse((ROOT / name).read_text(encoding="utf-8"))
+    functions = [node for node in ast.walk(syntax) if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef)]
+    asked = {argument.arg for function in functions for argument in function.args.args}
+    assert any(function.name.startswith("test_") for function in functions)
+    assert not {fixture for fixture in asked if "postgres" in fixture or fixture == "store"}
+    assert "slow" not in {node.attr for node in ast.walk(syntax) if isinstance(node, ast.Attribute)}
+
+
+@pytest.mark.parametrize(("wanted", "found"), [("quick and not slow", 1), ("not quick and not slow", 0)])
+def test_what_has_nothing_but_quick_tests_is_collected_for_those_alone(
+    project: pytest.Pytester, wanted: str, found: int
+) -> None:
+    file = project.path / NOTHING_BUT_QUICK[0]
+    file.parent.mkdir(parents=True)
+    file.write_text("print('collected')\ndef test_it(): pass")
+    done = project.runpytest_subprocess("-p", "no:cacheprovider", "-s", "-m", wanted, "tests")
+    assert done.outlines.count("collected") == found
 
 
 def test_ci_runs_the_command_that_the_readme_names() -> None:
