@@ -27,10 +27,10 @@ check: $(VENV)/test.stamp ## the quick gate: style, types, imports, docs, unit a
 	$(PYTEST) -n 2 $(QUICK) -m "quick and not slow"
 
 test: check ## every test that this machine can run
-	$(PYTEST) -n 3 --dist loadgroup tests -m "not quick and not slow"
+	$(PYTEST) -n 3 --dist loadgroup --no-loadscope-reorder tests -m "not quick and not slow"
 
 test-full: check ## also the slow ones: the nightly and release columns
-	NOROSHI_TEST_FULL=1 $(PYTEST) -n 2 --dist loadgroup tests
+	NOROSHI_TEST_FULL=1 $(PYTEST) -n 2 --dist loadgroup --no-loadscope-reorder tests
 
 services: $(VENV)/test.stamp ## starts the servers that tests use and keeps them; without it each run starts its own
 	@$(BIN)/python -m tests.services start

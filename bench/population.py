@@ -13,7 +13,7 @@ import msgspec
 from msgspec import Struct
 
 from bench.cast import TEMPLATE, USERS, has_category_off, has_quiet_hours, is_suppressed, user_id
-from noroshi.bootstrap import opened_back
+from noroshi.bootstrap.back import opened_back
 from noroshi.domain.ids import DEFAULT_TENANT, BatchId, new_batch_id, notification_id
 from noroshi.domain.instants import Instant, at
 from noroshi.domain.people import FrequencyLimit, Preferences, QuietHours

@@ -13,6 +13,7 @@ import hypothesis
 import pytest
 import structlog
 
+from tests.longest_first import place_in_line
 from tests.one_store_only import IN_THE_FULL_RUN_ONLY
 from tests.services.fixtures import (  # noqa: F401
     chromium_path,
@@ -32,6 +33,13 @@ MISSING_SERVICE = "service missing: "
 QUICK = ("tests/architecture/", "tests/unit/", "tests/conformance/")
 """Where tests are a part of `make check`, unless they need a server."""
 
+NOTHING_BUT_QUICK = (
+    "tests/architecture/test_imports.py",
+    "tests/architecture/test_shape.py",
+    "tests/unit/test_api_document.py",
+)
+"""To collect these takes seconds in each worker; a run without the quick tests leaves them alone."""
+
 ARE_SERVICES_REQUIRED = os.environ.get("NOROSHI_REQUIRE_SERVICES") == "1"
 
 # The gate must give the same answer twice; new examples are looked for by `make test-full`.
@@ -47,6 +55,11 @@ def pytest_configure(config: pytest.Config) -> None:
     config.add_cleanup(ends.close)
 
 
+def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool | None:
+    is_without_quick = "not quick" in config.option.markexpr.split(" and ")
+    return True if is_without_quick and str(collection_path).endswith(NOTHING_BUT_QUICK) else None
+
+
 @pytest.fixture(autouse=True)
 def _logs_as_they_were() -> Generator[None, None, None]:
     """A test that sets up logs must not leave them to the next, whose captured stream is another."""
@@ -60,7 +73,9 @@ def _logs_as_they_were() -> Generator[None, None, None]:
 
 @pytest.hookimpl(trylast=True)
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    """Groups of tests stay together: pytest-xdist 3.8 notes a group where pytest 9.2 no longer looks."""
+    """The longest come first, and groups of tests stay together: pytest-xdist 3.8 notes a group where pytest 9.2 no
+    longer looks."""
+    items.sort(key=lambda item: place_in_line(item.nodeid))
     for item in items if getattr(config.option, "loadgroup", False) else ():
         group = item.get_closest_marker("xdist_group")
         if group is not None and not item.nodeid.endswith(f"@{group.args[0]}"):

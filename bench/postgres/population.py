@@ -12,7 +12,7 @@ from msgspec import Struct
 from psycopg import sql
 
 from bench.population import Population
-from noroshi.bootstrap import opened_back
+from noroshi.bootstrap.back import opened_back
 from noroshi.domain.ids import BatchId
 from noroshi.settings import read_settings
 

@@ -14,7 +14,9 @@ import apsw
 import uvicorn
 from msgspec.structs import replace
 
-from noroshi.bootstrap import Machine, Noroshi, join
+from noroshi.bootstrap.machine import Machine
+from noroshi.bootstrap.noroshi import Noroshi
+from noroshi.bootstrap.opening import join
 from noroshi.domain.ids import DEFAULT_TENANT
 from noroshi.domain.instants import Instant, plus
 from noroshi.domain.notification_jobs import JobKind
@@ -23,7 +25,8 @@ from noroshi.domain.reservations import Customer, FarmId, NewReservation, Paymen
 from noroshi.entrypoints.api.app import build_app
 from noroshi.machine.crash_points import NoCrashPoints
 from noroshi.machine.dice import SystemDice
-from noroshi.machine.meter import NullMeter, PrometheusMeter
+from noroshi.machine.meter import NullMeter
+from noroshi.machine.prometheus import PrometheusMeter
 from noroshi.machine.secrets import load_secrets
 from noroshi.settings import read_settings
 from noroshi.storage.sqlite.connection import open_connection

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from noroshi.bootstrap import opened_back
+from noroshi.bootstrap.back import opened_back
 from noroshi.domain.deliveries import Verdict
 from noroshi.domain.notification_jobs import JobKind
 from noroshi.machine.secrets import load_secrets

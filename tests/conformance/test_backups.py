@@ -7,7 +7,9 @@ from pathlib import Path
 
 import pytest
 
-from noroshi.bootstrap import DataLockedError, open_noroshi, opened_back
+from noroshi.bootstrap.back import opened_back
+from noroshi.bootstrap.locking import DataLockedError
+from noroshi.bootstrap.opening import open_noroshi
 from noroshi.care.backup import back_up
 from noroshi.care.errors import CareError
 from noroshi.care.examination import examine

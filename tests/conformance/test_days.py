@@ -9,8 +9,11 @@ import asyncpg
 import pytest
 
 from noroshi.domain.deliveries import Verdict
+from noroshi.domain.instants import plus
 from noroshi.machine.crash_points import NoCrashPoints
 from noroshi.machine.meter import NullMeter
+from noroshi.storage.postgres import history
+from noroshi.storage.postgres.connection import Connection, connect
 from noroshi.storage.postgres.days import AHEAD, day_of, present_days, shown
 from noroshi.storage.postgres.store import PostgresStore
 from tests.cast import HANAKO, TARO
@@ -55,6 +58,24 @@ async def test_the_coming_days_are_there_before_they_come(ground: Ground, onlook
     await ground.store.history.make_ready()
     today = day_of(ground.now)
     assert set(range(today - 1, today + AHEAD + 1)) <= await present_days(onlooker)
+
+
+async def test_a_round_with_nothing_to_make_or_to_drop_opens_no_connection(
+    ground: Ground, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    opened: list[str] = []
+
+    async def noted(url: str) -> Connection:
+        opened.append(url)
+        return await connect(url)
+
+    monkeypatch.setattr(history, "connect", noted)
+    await ground.store.history.make_ready()
+    assert await ground.store.history.forget_before(plus(ground.now, -KEPT), 100) == 0
+    assert opened == []
+    ground.clock.move(DAY)
+    await ground.store.history.make_ready()
+    assert len(opened) == 1
 
 
 async def test_a_day_that_nobody_made_is_made_when_it_is_needed(ground: Ground, onlooker: asyncpg.Connection) -> None:

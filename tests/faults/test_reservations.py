@@ -12,7 +12,7 @@ from uuid import UUID, uuid5
 import pytest
 from msgspec import Struct
 
-from noroshi.bootstrap import set_up_logs
+from noroshi.bootstrap.opening import set_up_logs
 from noroshi.domain.ids import DEFAULT_TENANT, TenantId
 from noroshi.domain.notification_jobs import Claim, Job, JobKind
 from noroshi.domain.shop import JobReport

@@ -8,7 +8,7 @@ from pathlib import Path
 
 from smtp_cast import Mailroom, mailroom
 
-from noroshi.bootstrap import open_noroshi
+from noroshi.bootstrap.opening import open_noroshi
 from noroshi.domain.records import KeyScope
 from noroshi.entrypoints.api.app import build_app
 from noroshi.settings import read_settings

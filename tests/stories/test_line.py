@@ -9,7 +9,8 @@ import msgspec
 import pytest
 from msgspec.structs import replace
 
-from noroshi.bootstrap import Noroshi, open_noroshi
+from noroshi.bootstrap.noroshi import Noroshi
+from noroshi.bootstrap.opening import open_noroshi
 from noroshi.domain.records import KeyScope
 from noroshi.entrypoints.api.app import build_app
 from noroshi.settings import read_settings

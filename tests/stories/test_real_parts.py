@@ -12,7 +12,9 @@ import structlog
 from msgspec import structs
 from psycopg import sql
 
-from noroshi.bootstrap import DataLockedError, Noroshi, open_noroshi
+from noroshi.bootstrap.locking import DataLockedError
+from noroshi.bootstrap.noroshi import Noroshi
+from noroshi.bootstrap.opening import open_noroshi
 from noroshi.domain.records import KeyScope
 from noroshi.entrypoints.api.app import build_app
 from noroshi.machine.logs import set_up_logs

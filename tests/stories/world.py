@@ -10,14 +10,17 @@ from typing import Any
 import apsw
 import psycopg
 
-from noroshi.bootstrap import DataLock, Machine, Noroshi, join
+from noroshi.bootstrap.locking import DataLock
+from noroshi.bootstrap.machine import Machine
+from noroshi.bootstrap.noroshi import Noroshi
+from noroshi.bootstrap.opening import join
 from noroshi.domain import api_keys
 from noroshi.domain.ids import DEFAULT_TENANT, TenantId
 from noroshi.domain.instants import Instant, at, moment_of
 from noroshi.domain.records import ApiKey, KeyScope
 from noroshi.entrypoints.api.app import build_app
 from noroshi.machine.crash_points import NoCrashPoints
-from noroshi.machine.meter import PrometheusMeter
+from noroshi.machine.prometheus import PrometheusMeter
 from noroshi.machine.rendering.inline import InlineRenderer
 from noroshi.machine.secrets import load_secrets
 from noroshi.settings import read_settings

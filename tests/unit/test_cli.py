@@ -173,3 +173,33 @@ def test_serving_loads_neither_the_client_nor_the_tables_of_other_commands() -> 
     }
     assert loaded & strangers == set()
     assert "noroshi.entrypoints.cli.serving" in loaded
+
+
+SERVING = {"starlette", "uvicorn", "prometheus_client", "minijinja", "noroshi.flow.way", "noroshi.keeper"}
+LATER = {"rich", "better_exceptions", "pygments", "email_validator", "phonenumbers", "asyncpg", "pyreqwest"}
+"""What is loaded by the first call that needs it; rich by the first table, not by the logs."""
+
+
+@pytest.mark.parametrize(
+    ("command", "strangers"),
+    [("serve", LATER), ("worker", LATER), *((name, LATER | SERVING) for name in ("keys", "migrate", "console"))],
+)
+def test_a_command_loads_no_more_than_it_needs(command: str, strangers: set[str]) -> None:
+    script = (
+        "import sys; from noroshi.entrypoints.cli import lazy, main\n"
+        f"lazy.Commands(main.COMMANDS)[{command!r}]; print(sorted(sys.modules))"
+    )
+    ran = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True)
+    loaded = set(ast.literal_eval(ran.stdout))
+    assert loaded & strangers == set()
+    assert "structlog" in loaded, "the logs are there from the start"
+
+
+def test_the_logs_come_without_rich_and_whoever_draws_a_table_has_it_later() -> None:
+    script = (
+        "import sys; from noroshi.entrypoints.cli import lazy, main\n"
+        "lazy.Commands(main.COMMANDS)['keys']; import rich.console, structlog, gc\n"
+        "print(structlog.dev.rich, rich.console.Console.__name__, gc.isenabled())"
+    )
+    ran = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True)
+    assert ran.stdout == "None Console True\n"

@@ -16,7 +16,7 @@ from tests.reservation_cast import FARM, HANAKO
 from tests.stand_ins.line.process import LineStandIn
 from typer.testing import CliRunner
 
-from noroshi.bootstrap import opened_back
+from noroshi.bootstrap.back import opened_back
 from noroshi.domain.ids import DEFAULT_TENANT
 from noroshi.domain.instants import Instant
 from noroshi.domain.line import LineAnswer

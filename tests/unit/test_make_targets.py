@@ -1,9 +1,12 @@
 """The gate itself: what is skipped is said, and in CI a missing service is a failure."""
 
+import ast
 import re
 from pathlib import Path
 
 import pytest
+from tests.conftest import NOTHING_BUT_QUICK
+from tests.longest_first import LONGEST_FIRST
 from tests.one_store_only import IN_THE_FULL_RUN_ONLY
 
 pytest_plugins = ["pytester"]
@@ -85,6 +88,44 @@ def test_a_run_ends_with_how_many_tests_ran_on_each_store(project: pytest.Pytest
     (folder / "test_stores.py").write_text(ON_STORES)
     done = project.runpytest_subprocess("-p", "no:cacheprovider", "-n", workers, "conformance")
     assert "conformance: 3 on postgres, 4 on sqlite-inline" in done.outlines
+
+
+def test_the_longest_tests_come_first_and_the_others_as_they_were(project: pytest.Pytester) -> None:
+    for name in ("tests/faults/test_a.py", LONGEST_FIRST[1], LONGEST_FIRST[0], "tests/stories/test_b.py"):
+        file = project.path / name
+        file.parent.mkdir(parents=True, exist_ok=True)
+        file.write_text("def test_it(): pass")
+    done = project.runpytest_subprocess("-p", "no:cacheprovider", "--collect-only", "-q", "tests")
+    found = [line.partition("::")[0] for line in done.outlines if "::" in line]
+    assert found == [LONGEST_FIRST[0], LONGEST_FIRST[1], "tests/faults/test_a.py", "tests/stories/test_b.py"]
+
+
+def test_the_gate_keeps_to_that_order_and_every_name_in_it_is_a_file() -> None:
+    assert [name for name in LONGEST_FIRST if not (ROOT / name).is_file()] == []
+    runs = re.findall(r"^\t.*--dist loadgroup.*$", (ROOT / "Makefile").read_text(), re.MULTILINE)
+    assert runs
+    assert all("--no-loadscope-reorder" in run for run in runs), "pytest-xdist would put groups of many tests first"
+
+
+@pytest.mark.parametrize("name", NOTHING_BUT_QUICK)
+def test_what_a_run_without_quick_tests_leaves_alone_has_no_others(name: str) -> None:
+    syntax = ast.parse((ROOT / name).read_text(encoding="utf-8"))
+    functions = [node for node in ast.walk(syntax) if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef)]
+    asked = {argument.arg for function in functions for argument in function.args.args}
+    assert any(function.name.startswith("test_") for function in functions)
+    assert not {fixture for fixture in asked if "postgres" in fixture or fixture == "store"}
+    assert "slow" not in {node.attr for node in ast.walk(syntax) if isinstance(node, ast.Attribute)}
+
+
+@pytest.mark.parametrize(("wanted", "found"), [("quick and not slow", 1), ("not quick and not slow", 0)])
+def test_what_has_nothing_but_quick_tests_is_collected_for_those_alone(
+    project: pytest.Pytester, wanted: str, found: int
+) -> None:
+    file = project.path / NOTHING_BUT_QUICK[0]
+    file.parent.mkdir(parents=True)
+    file.write_text("print('collected')\ndef test_it(): pass")
+    done = project.runpytest_subprocess("-p", "no:cacheprovider", "-s", "-m", wanted, "tests")
+    assert done.outlines.count("collected") == found
 
 
 def test_ci_runs_the_command_that_the_readme_names() -> None:

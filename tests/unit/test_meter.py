@@ -2,7 +2,8 @@
 
 import pytest
 
-from noroshi.machine.meter import METRICS, Metric, MetricKind, NullMeter, PrometheusMeter, UnknownMetricError
+from noroshi.machine.meter import METRICS, Metric, MetricKind, NullMeter, UnknownMetricError
+from noroshi.machine.prometheus import PrometheusMeter
 from noroshi.ports.meter import Meter
 
 

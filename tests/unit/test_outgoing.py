@@ -391,7 +391,8 @@ async def test_a_process_that_called_somebody_ends_cleanly() -> None:  # DESIGN 
 
 def test_whoever_calls_nobody_loads_no_client() -> None:
     script = (
-        "import asyncio, sys; import noroshi.bootstrap; from noroshi.machine.outgoing.opening import LateOutgoing\n"
+        "import asyncio, sys; import noroshi.bootstrap.opening\n"
+        "from noroshi.machine.outgoing.opening import LateOutgoing\n"
         "asyncio.run(LateOutgoing().close()); print('pyreqwest' in sys.modules)"
     )
     environment = {**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)}

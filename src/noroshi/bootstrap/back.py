@@ -4,7 +4,7 @@ from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
 from datetime import timedelta
 
-from noroshi.bootstrap.machine import crash_points
+from noroshi.bootstrap.crashing import crash_points
 from noroshi.bootstrap.minting import Minting, mint_key, minting
 from noroshi.bootstrap.postgres import open_postgres
 from noroshi.bootstrap.shop import find_line, open_shop

@@ -4,11 +4,11 @@ from typing import Protocol
 
 from msgspec import Struct, field
 
+from noroshi.bootstrap.crashing import crash_points
 from noroshi.machine.ballast import Ballast
-from noroshi.machine.crash_points import EnvCrashPoints, NoCrashPoints
 from noroshi.machine.dice import SystemDice
-from noroshi.machine.meter import PrometheusMeter
 from noroshi.machine.outgoing.opening import ClosableOutgoing, LateOutgoing
+from noroshi.machine.prometheus import PrometheusMeter
 from noroshi.machine.rendering.renderer import ChildRenderer
 from noroshi.machine.sealing import AesSealer
 from noroshi.machine.secrets import Secrets, load_secrets
@@ -53,7 +53,3 @@ def machine_of(settings: Settings, clock: Clock, ballast: Ballast | None) -> Mac
         ballast=ballast,
         outgoing=LateOutgoing(settings.http_ca),
     )
-
-
-def crash_points(settings: Settings) -> CrashPoints:
-    return EnvCrashPoints(settings.crash_at) if settings.crash_at else NoCrashPoints()

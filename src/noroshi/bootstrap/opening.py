@@ -9,11 +9,11 @@ from typing import Protocol
 from msgspec import Struct
 
 from noroshi.bootstrap.inboxes import Inboxes, open_inboxes
-from noroshi.bootstrap.locking import DataLock, DataLockedError
+from noroshi.bootstrap.locking import DataLock
 from noroshi.bootstrap.machine import Machine, machine_of
 from noroshi.bootstrap.noroshi import Noroshi
 from noroshi.bootstrap.postgres import open_postgres
-from noroshi.bootstrap.shop import find_line, serve_shop
+from noroshi.bootstrap.shop import find_line, open_shop
 from noroshi.domain.categories import Categories
 from noroshi.domain.deliveries import Attempt
 from noroshi.domain.ids import BatchId, TenantId
@@ -21,7 +21,7 @@ from noroshi.domain.priorities import Priority
 from noroshi.domain.records import CaughtMessage
 from noroshi.flow.dispatch.settings import DispatchSettings
 from noroshi.flow.send.parts import Parts
-from noroshi.flow.send.registry import RegistryError, Roll, call_roll
+from noroshi.flow.send.registry import Roll, call_roll
 from noroshi.flow.way import Way, WayParts
 from noroshi.keeper.process import Keeper, KeptStore, Order, forked_keeper
 from noroshi.machine import logs
@@ -29,30 +29,17 @@ from noroshi.machine.ballast import Ballast
 from noroshi.machine.clock import SystemClock
 from noroshi.machine.dice import SystemDice
 from noroshi.machine.outgoing.opening import LateOutgoing
-from noroshi.machine.secrets import Secrets, SecretsError
-from noroshi.machine.stripe_signatures import StripeMissingError
+from noroshi.machine.secrets import Secrets
+from noroshi.machine.stripe_signatures import StripeSignatures
 from noroshi.ports.line import Line
 from noroshi.ports.outgoing import Outgoing
 from noroshi.ports.store import StorePorts
+from noroshi.reservations.shop import Shop
 from noroshi.settings import Settings, SettingsError
-from noroshi.storage.errors import NewerSchemaError, NotServableError, UnreachableError, UnsafeStoreError
 from noroshi.storage.sqlite.store import open_store
 
 _COLLECT_AFTER = (10_000, 20, 50)
 """Nearly nothing of ours lies in circles: the usual 700 costs a twentieth of the time and finds nothing."""
-
-
-START_ERRORS: tuple[type[Exception], ...] = (
-    DataLockedError,
-    NewerSchemaError,
-    NotServableError,
-    RegistryError,
-    SecretsError,
-    StripeMissingError,
-    UnreachableError,
-    UnsafeStoreError,
-)
-"""What a person can mend before the next start: each says how in one line."""
 
 
 class Role(Struct, frozen=True):
@@ -234,7 +221,7 @@ def join(
     inboxes = open_inboxes(settings, machine, store)
     way = _open_way(settings, machine, store, roll, categories, role, inboxes)
     line = line or find_line(settings, machine.outgoing, store.caught if is_dev or settings.catcher else None)
-    shop = serve_shop(settings, machine, store, line, takes_payments=role.takes_in)
+    shop = _serve_shop(settings, machine, store, line, takes_payments=role.takes_in)
     return Noroshi(
         machine=machine,
         store=store,
@@ -245,6 +232,22 @@ def join(
         lock=lock,
         shop=shop,
         is_dev=is_dev,
+    )
+
+
+def _serve_shop(
+    settings: Settings, machine: Machine, store: StorePorts, line: Line | None, *, takes_payments: bool
+) -> Shop:
+    secrets = settings.stripe_webhook_secret if takes_payments else None
+    return open_shop(
+        settings,
+        store,
+        line,
+        clock=machine.clock,
+        dice=machine.dice,
+        crash_points=machine.crash_points,
+        secrets=machine.secrets,
+        signatures=None if secrets is None else StripeSignatures(secrets, machine.clock),
     )
 
 

@@ -2,7 +2,7 @@
 
 from importlib import import_module
 
-from noroshi.bootstrap.machine import crash_points
+from noroshi.bootstrap.crashing import crash_points
 from noroshi.ports.meter import Meter
 from noroshi.ports.sealer import Sealer
 from noroshi.settings import Settings

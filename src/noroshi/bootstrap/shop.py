@@ -1,10 +1,8 @@
 """Settings, a store and a machine's parts in; the shop's desk out."""
 
-from noroshi.bootstrap.machine import Machine
 from noroshi.flow.send.catcher.line import CaughtLine
 from noroshi.flow.send.line.messaging.channel import open_line
 from noroshi.machine.secrets import Secrets
-from noroshi.machine.stripe_signatures import StripeSignatures
 from noroshi.ports.caught import Caught
 from noroshi.ports.clock import Clock
 from noroshi.ports.crash_points import CrashPoints
@@ -46,20 +44,4 @@ def open_shop(
         clock=clock,
         dice=dice,
         is_live=settings.stripe_livemode,
-    )
-
-
-def serve_shop(
-    settings: Settings, machine: Machine, store: StorePorts, line: Line | None, *, takes_payments: bool
-) -> Shop:
-    secrets = settings.stripe_webhook_secret if takes_payments else None
-    return open_shop(
-        settings,
-        store,
-        line,
-        clock=machine.clock,
-        dice=machine.dice,
-        crash_points=machine.crash_points,
-        secrets=machine.secrets,
-        signatures=None if secrets is None else StripeSignatures(secrets, machine.clock),
     )

@@ -6,7 +6,7 @@ from importlib import import_module
 
 import apsw
 
-from noroshi.bootstrap import DataLock
+from noroshi.bootstrap.locking import DataLock
 from noroshi.care.errors import CareError
 from noroshi.domain.ids import TenantId
 from noroshi.machine.clock import SystemClock

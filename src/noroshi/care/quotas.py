@@ -1,6 +1,6 @@
 """What the providers' plans still allow: settings in, a finding for each account that can say it out."""
 
-from noroshi.bootstrap import roll_of
+from noroshi.bootstrap.opening import roll_of
 from noroshi.care.findings import Finding, fine, problem, warning
 from noroshi.domain.quotas import Quota
 from noroshi.machine.outgoing.opening import LateOutgoing

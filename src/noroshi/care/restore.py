@@ -5,7 +5,7 @@ from pathlib import Path
 import msgspec
 from msgspec import Struct
 
-from noroshi.bootstrap import Back, opened_back
+from noroshi.bootstrap.back import Back, opened_back
 from noroshi.care.archive import Archive
 from noroshi.care.copying import Copied, Told, begin_copy, check_counts, copy_tables, told_nothing
 from noroshi.care.errors import CareError

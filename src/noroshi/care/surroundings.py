@@ -5,7 +5,7 @@ import stat
 from collections.abc import Iterator
 from pathlib import Path
 
-from noroshi.bootstrap import roll_of
+from noroshi.bootstrap.opening import roll_of
 from noroshi.care.findings import Finding, fine, problem, warning
 from noroshi.domain.channels import CHANNELS
 from noroshi.machine.secrets import FILE_NAME, SecretsError, load_secrets

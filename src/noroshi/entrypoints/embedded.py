@@ -1,6 +1,8 @@
 """Embedded: settings in; a whole Noroshi inside the caller's process, and calls straight into its API, out."""
 
-from noroshi.bootstrap import START_ERRORS, Noroshi, open_noroshi
+from noroshi.bootstrap.errors import START_ERRORS
+from noroshi.bootstrap.noroshi import Noroshi
+from noroshi.bootstrap.opening import open_noroshi
 from noroshi.client.errors import NoroshiError
 from noroshi.client.transports import AsgiTransport, Call, Reply
 from noroshi.domain.ids import DEFAULT_TENANT

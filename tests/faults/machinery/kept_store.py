@@ -2,6 +2,7 @@
 
 import contextlib
 import hashlib
+import threading
 import time
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager
@@ -166,7 +167,8 @@ class StoreFile(KeptStore):
 
 
 class StoreDatabase(KeptStore):
-    """PostgreSQL's, on the server of the run."""
+    """PostgreSQL's, on the server of the run. Questions go over one connection, opened by the first of them and anew
+    when the server was gone: to open it takes longer than most answers."""
 
     kind = "postgres"
     _tables = """SELECT relname FROM pg_class WHERE relnamespace = 'noroshi'::regnamespace
@@ -175,10 +177,29 @@ class StoreDatabase(KeptStore):
     def __init__(self, url: str) -> None:
         self.place = url
         self.environment = {"NOROSHI_STORE": url}
+        self._asking: psycopg.Connection | None = None
+        self._turn = threading.Lock()
 
     def rows(self, question: str, *parameters: Any) -> list[Row]:
-        with self._connected() as connection:
-            return connection.execute(question.replace("?", "%s"), parameters or None).fetchall()
+        with self._turn:
+            former = self._asking
+            try:
+                return self._ask(question, parameters)
+            except psycopg.OperationalError:
+                if former is None or former is not self._asking or not former.closed:
+                    raise
+                return self._ask(question, parameters)
+
+    def _ask(self, question: str, parameters: Row) -> list[Row]:
+        if self._asking is None or self._asking.closed:
+            self._asking = self._connected()
+            self._asking.autocommit = True
+            self._asking.prepare_threshold = None
+        return self._asking.execute(question.replace("?", "%s"), parameters or None).fetchall()
+
+    def close(self) -> None:
+        if self._asking is not None:
+            self._asking.close()
 
     def change(self, statement: str, *rows: Row) -> None:
         with self._connected() as connection, connection.cursor() as cursor:
@@ -236,8 +257,8 @@ class StoreDatabases:
 
     @contextlib.contextmanager
     def opened(self, data: Path, prepare: Prepare = make_schema) -> Iterator[KeptStore]:
-        with self._databases.fresh(prepare) as url:
-            yield StoreDatabase(url)
+        with self._databases.fresh(prepare) as url, contextlib.closing(StoreDatabase(url)) as store:
+            yield store
 
 
 class OwnDatabase:
@@ -254,4 +275,5 @@ class OwnDatabase:
         if not self._is_made:
             prepare(self._url)
             self._is_made = True
-        yield StoreDatabase(self._url)
+        with contextlib.closing(StoreDatabase(self._url)) as store:
+            yield store

@@ -9,7 +9,7 @@ from pathlib import Path
 
 from msgspec import Struct
 
-from noroshi.bootstrap import opened_back
+from noroshi.bootstrap.back import opened_back
 from noroshi.domain.ids import DEFAULT_TENANT
 from noroshi.domain.people import User
 from noroshi.domain.records import KeyScope

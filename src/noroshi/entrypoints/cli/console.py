@@ -2,7 +2,7 @@
 
 import typer
 
-from noroshi.bootstrap import Back
+from noroshi.bootstrap.back import Back
 from noroshi.entrypoints.cli.options import DataOption, gathered_settings
 from noroshi.entrypoints.cli.remembered import recall
 from noroshi.entrypoints.cli.starting import one_line_errors, with_back

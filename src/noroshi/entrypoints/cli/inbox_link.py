@@ -4,7 +4,7 @@ from urllib.parse import urlencode
 
 from rich.console import Console
 
-from noroshi.bootstrap import Noroshi
+from noroshi.bootstrap.noroshi import Noroshi
 from noroshi.domain import api_keys
 from noroshi.domain.ids import DEFAULT_TENANT
 from noroshi.domain.passes import TOKEN_LIVES

@@ -5,12 +5,11 @@ from typing import Annotated
 
 import msgspec
 import typer
-from rich.console import Console
-from rich.table import Table
 
 from noroshi.domain.ids import DEFAULT_TENANT
 from noroshi.domain.instants import iso
 from noroshi.domain.records import ApiKey, KeyScope
+from noroshi.entrypoints.cli.lazy import load
 from noroshi.entrypoints.cli.options import CANNOT, DataOption, JsonOption
 from noroshi.entrypoints.cli.starting import with_back
 
@@ -53,10 +52,13 @@ def list_keys(
     if json:
         typer.echo(msgspec.json.encode(rows).decode())
         return
-    table = Table("key_id", "name", "scopes", "per minute", "created", "expires", "revoked", box=None)
+    # Loaded for this table alone: most who come here want a key made.
+    table = load("rich.table:Table")(
+        "key_id", "name", "scopes", "per minute", "created", "expires", "revoked", box=None
+    )
     for row in rows:
         table.add_row(*("" if value is None else str(value)[:_CELL] for value in row.values()))
-    Console().print(table)
+    load("rich.console:Console")().print(table)
 
 
 @app.command()

@@ -1,6 +1,9 @@
 """Commands by name in, the one that is asked for out: the others are not even imported."""
 
+import gc
+import sys
 from collections.abc import Iterator, MutableMapping
+from contextlib import contextmanager
 from importlib import import_module
 from typing import Any
 
@@ -9,6 +12,7 @@ from msgspec import Struct
 from typer.core import TyperGroup
 
 _FOLDER = __package__
+_TRACEBACK_PAINTERS = ("rich", "better_exceptions")
 
 
 class Row(Struct, frozen=True):
@@ -49,8 +53,38 @@ def load(place: str) -> Any:
     return getattr(import_module(module), attribute)
 
 
+@contextmanager
+def _nothing_collected() -> Iterator[None]:
+    """What is loaded stays: to look through it for garbage would take a tenth of the start."""
+    was_collecting = gc.isenabled()
+    gc.disable()
+    try:
+        yield
+    finally:
+        if was_collecting:
+            gc.enable()
+
+
+def load_logs() -> None:
+    """structlog would bring rich and 80 modules with it, for tracebacks that our logs never show (I12); it does without
+    where rich is not installed, which is what it is told here. A sixth of the start."""
+    if "structlog" in sys.modules:
+        return
+    hidden = {name: sys.modules.get(name) for name in _TRACEBACK_PAINTERS}
+    sys.modules.update(dict.fromkeys(hidden))  # type: ignore[arg-type]  # None: "there is no such module"
+    try:
+        import_module("structlog")
+    finally:
+        for name, module in hidden.items():
+            if module is None:
+                del sys.modules[name]
+            else:
+                sys.modules[name] = module
+
+
 def _command(name: str, row: Row) -> Any:
-    found = load(f"{_FOLDER}.{row.place}")
+    with _nothing_collected():
+        found = load(f"{_FOLDER}.{row.place}")
     if not isinstance(found, typer.Typer):
         alone = typer.Typer(add_completion=False, pretty_exceptions_enable=False)
         alone.command(name)(found)

@@ -2,7 +2,7 @@
 
 import typer
 
-from noroshi.entrypoints.cli.lazy import Row, group_of
+from noroshi.entrypoints.cli.lazy import Row, group_of, load_logs
 
 _TELL, _LOOK, _SERVE, _CARE = "Tell people", "Look and mend", "Serve", "Care for the store"
 
@@ -20,12 +20,14 @@ COMMANDS: dict[str, Row] = {
     "worker": Row("servers:worker", _SERVE),
     "keys": Row("keys:app", _SERVE),
     "doctor": Row("doctor:doctor", _CARE),
-    "migrate": Row("servers:migrate", _CARE),
+    "migrate": Row("migrating:migrate", _CARE),
     "backup": Row("keeping:backup", _CARE),
     "restore": Row("keeping:restore", _CARE),
     "move": Row("keeping:move", _CARE),
     "version": Row("version:version", _CARE),
 }
+
+load_logs()
 
 # Typer's own tracebacks show the values of local variables, among them keys and addresses (I12).
 app = typer.Typer(cls=group_of(COMMANDS), no_args_is_help=True, pretty_exceptions_enable=False)

@@ -7,7 +7,8 @@ from typing import Annotated
 import msgspec
 import typer
 
-from noroshi.bootstrap import Back, set_up_logs
+from noroshi.bootstrap.back import Back
+from noroshi.bootstrap.opening import set_up_logs
 from noroshi.domain.ids import DEFAULT_TENANT
 from noroshi.domain.problems import ProblemError
 from noroshi.domain.shop import SendReport

@@ -1,13 +1,12 @@
-"""`noroshi serve`, `worker` and `migrate`: what runs, and what it runs on."""
+"""`noroshi serve` and `worker`: what runs until it is stopped."""
 
 from typing import Annotated
 
 import typer
 
-from noroshi.bootstrap import Back
 from noroshi.entrypoints.cli.options import DataOption, UnsafeOption, gathered_settings
 from noroshi.entrypoints.cli.serving import serve as serve_until_stopped
-from noroshi.entrypoints.cli.starting import one_line_errors, with_back
+from noroshi.entrypoints.cli.starting import one_line_errors
 from noroshi.entrypoints.cli.working import read_role
 from noroshi.entrypoints.cli.working import work as work_until_stopped
 
@@ -48,12 +47,3 @@ def worker(
         role = read_role(channels, priorities)
         settings = gathered_settings(data=data, is_unsafe=unsafe)
         raise typer.Exit(work_until_stopped(settings, role, metrics_port))
-
-
-def migrate(data: DataOption = None) -> None:
-    """Bring the store to the current schema."""
-
-    async def work(back: Back) -> int:
-        return back.schema
-
-    typer.echo(f"schema {with_back(data, work)}")

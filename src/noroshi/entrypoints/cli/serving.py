@@ -17,7 +17,8 @@ import uvloop
 from starlette.types import ASGIApp
 
 from noroshi import __version__
-from noroshi.bootstrap import Noroshi, Opening, made_ready, needs_postgres, set_up_logs
+from noroshi.bootstrap.noroshi import Noroshi
+from noroshi.bootstrap.opening import Opening, made_ready, needs_postgres, set_up_logs
 from noroshi.entrypoints.api.app import build_app
 from noroshi.entrypoints.api.connections import Connection, Socket
 from noroshi.entrypoints.cli.lazy import load

@@ -11,7 +11,7 @@ from rich.panel import Panel
 from rich.table import Column, Table
 from rich.text import Text
 
-from noroshi.bootstrap import Play, played_shop
+from noroshi.bootstrap.playing import Play, played_shop
 from noroshi.domain.ids import DEFAULT_TENANT
 from noroshi.domain.instants import Instant, at, moment_of
 from noroshi.domain.line import LineAnswer

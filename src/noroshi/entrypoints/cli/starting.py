@@ -8,7 +8,8 @@ from typing import TypeVar
 
 import typer
 
-from noroshi.bootstrap import START_ERRORS, Back, opened_back
+from noroshi.bootstrap.back import Back, opened_back
+from noroshi.bootstrap.errors import START_ERRORS
 from noroshi.care.errors import CareError
 from noroshi.entrypoints.cli.options import CANNOT, gathered_settings
 from noroshi.settings import SettingsError

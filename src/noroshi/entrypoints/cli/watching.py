@@ -7,7 +7,7 @@ from contextlib import ExitStack, asynccontextmanager, contextmanager
 
 import uvicorn
 
-from noroshi.bootstrap import Noroshi
+from noroshi.bootstrap.noroshi import Noroshi
 from noroshi.entrypoints.api.app import build_app
 from noroshi.entrypoints.api.connections import Connection
 from noroshi.entrypoints.api.routes import HEALTH_ROUTES

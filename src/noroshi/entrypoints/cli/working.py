@@ -7,7 +7,7 @@ import structlog
 import uvloop
 
 from noroshi import __version__
-from noroshi.bootstrap import Role, needs_postgres, open_noroshi, set_up_logs
+from noroshi.bootstrap.opening import Role, needs_postgres, open_noroshi, set_up_logs
 from noroshi.domain.channels import CHANNELS
 from noroshi.domain.priorities import Priority
 from noroshi.entrypoints.cli.watching import watched

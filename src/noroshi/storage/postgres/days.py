@@ -34,8 +34,8 @@ def shown(day: int) -> str:
     return (_EPOCH + timedelta(days=day)).strftime("%Y%m%d")
 
 
-def _read(name: str) -> int:
-    """The day of a partition's name."""
+def day_of_table(name: str) -> int:
+    """The day of a partition, by its name."""
     return (datetime.strptime(name[-8:], "%Y%m%d").replace(tzinfo=UTC).date() - _EPOCH).days
 
 
@@ -44,7 +44,7 @@ async def present_days(connection: Connection) -> set[int]:
         "SELECT c.relname FROM pg_inherits i JOIN pg_class c ON c.oid = i.inhrelid WHERE i.inhparent = to_regclass($1)",
         f"{SCHEMA}.ledger",
     )
-    return {_read(row[0]) for row in rows}
+    return {day_of_table(row[0]) for row in rows}
 
 
 async def make_days(connection: Connection, days: set[int]) -> None:
@@ -110,6 +110,11 @@ _HALF_TAKEN_OFF = f"SELECT c.relname {_OF_A_DAY} AND i.inhdetachpending"
 _TAKEN_OFF = f"SELECT c.relname {_OF_A_DAY} AND i.inhrelid IS NULL"
 
 
-async def make_days_ahead(connection: Connection, now: Instant) -> None:
+def days_ahead(now: Instant) -> set[int]:
+    """Those that are to be there at this moment."""
     today = day_of(now)
-    await make_days(connection, set(range(today - 1, today + AHEAD + 1)))
+    return set(range(today - 1, today + AHEAD + 1))
+
+
+async def make_days_ahead(connection: Connection, now: Instant) -> None:
+    await make_days(connection, days_ahead(now))

@@ -1,17 +1,40 @@
 """PostgresHistory: a moment in; the days that were over before it are dropped once nothing of them is unfinished."""
 
 import structlog
+from msgspec import Struct
 
 from noroshi.domain.instants import Instant
 from noroshi.storage.history import StoredHistory
 from noroshi.storage.postgres.connection import LOST, connect, unavailable
-from noroshi.storage.postgres.days import DayDropping, day_of, first_id, make_days_ahead
+from noroshi.storage.postgres.days import (
+    TABLES,
+    DayDropping,
+    day_of,
+    day_of_table,
+    days_ahead,
+    first_id,
+    make_days_ahead,
+)
 from noroshi.storage.postgres.turns import PostgresReadings, PostgresTurns
-from noroshi.storage.turns import Row, Turn
+from noroshi.storage.turns import Row, Statements, Turn
 
 _log = structlog.get_logger(__name__)
 
 _BEGINNING: Row = (0, b"", 0)
+
+
+class _Days(Struct, frozen=True):
+    """`are_torn`: somebody was interrupted amid making or dropping one."""
+
+    present: set[int]
+    are_torn: bool
+
+
+async def _look(reader: Statements) -> tuple[Instant, _Days]:
+    tables = await reader.rows("tables_of_days")
+    present = {day_of_table(name) for name, _ in tables}
+    is_paired = len(tables) == len(present) * len(TABLES)
+    return await reader.moment(), _Days(present, not (is_paired and all(is_whole for _, is_whole in tables)))
 
 
 class PostgresHistory(StoredHistory):
@@ -24,8 +47,11 @@ class PostgresHistory(StoredHistory):
         self._odd: set[int] = set()
 
     async def make_ready(self) -> None:
-        """Over a connection of its own, like dropping: what alters tables never takes one that accepting needs."""
-        now = await self._readings.read(lambda reader: reader.moment())
+        """Over a connection of its own, like dropping: what alters tables never takes one that accepting needs. Where
+        nothing is to be made, as nearly always, there is none."""
+        now, days = await self._readings.read(_look)
+        if days_ahead(now) <= days.present and not days.are_torn:
+            return
         connection = await connect(self._url)
         try:
             await make_days_ahead(connection, now)
@@ -34,10 +60,14 @@ class PostgresHistory(StoredHistory):
 
     async def forget_before(self, moment: Instant, limit: int) -> int:
         """Of several processes one does the work, and the others have nothing to do."""
+        end = day_of(moment)
+        _, days = await self._readings.read(_look)
+        if not days.are_torn and not self._over(days.present, end):
+            return await self._forget_former(days.present, end, limit)
         connection = await connect(self._url)
         try:
             dropping = DayDropping(connection)
-            return await self._forget_days(dropping, day_of(moment), limit) if await dropping.begin() else 0
+            return await self._forget_days(dropping, end, limit) if await dropping.begin() else 0
         except LOST as error:
             raise unavailable(error) from error
         finally:
@@ -45,11 +75,18 @@ class PostgresHistory(StoredHistory):
 
     async def _forget_days(self, dropping: DayDropping, end: int, limit: int) -> int:
         """The days before `end`, and what was left of days that are gone."""
-        days = sorted(await dropping.days())
-        went = await self._forget_batches(b"", first_id(min([*days, end])), limit)
-        for day in (day for day in days if day < end and day not in self._odd):
+        present = await dropping.days()
+        went = await self._forget_former(present, end, limit)
+        for day in self._over(present, end):
             went += await self._forget_day(dropping, day, limit)
         return went
+
+    def _over(self, present: set[int], end: int) -> list[int]:
+        return sorted(day for day in present if day < end and day not in self._odd)
+
+    async def _forget_former(self, present: set[int], end: int, limit: int) -> int:
+        """The batches of days that are gone."""
+        return await self._forget_batches(b"", first_id(min([*present, end])), limit)
 
     async def _forget_day(self, dropping: DayDropping, day: int, limit: int) -> int:
         """Nothing new can come into a day without an undecided batch, except by the replay of a dead letter: once

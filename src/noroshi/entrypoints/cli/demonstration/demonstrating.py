@@ -6,7 +6,7 @@ from pathlib import Path
 from rich.console import Console
 
 from noroshi import client
-from noroshi.bootstrap import Noroshi
+from noroshi.bootstrap.noroshi import Noroshi
 from noroshi.domain.api_keys import key_id
 from noroshi.domain.instants import plus
 from noroshi.domain.problems import ProblemError

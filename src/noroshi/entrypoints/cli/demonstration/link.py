@@ -1,6 +1,6 @@
 """The console's one-time link."""
 
-from noroshi.bootstrap import Noroshi
+from noroshi.bootstrap.noroshi import Noroshi
 
 
 async def console_link(noroshi: Noroshi, url: str) -> str | None:

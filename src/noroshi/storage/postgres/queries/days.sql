@@ -41,3 +41,10 @@ SELECT tenant, notification_id, seq FROM page ORDER BY tenant DESC, notification
 -- A page of the decided batches between two ids.
 SELECT tenant, batch_id FROM batches
 WHERE tenant IN (SELECT tenant FROM tenants) AND batch_id >= $1 AND batch_id < $2 AND state IN (1, 3) LIMIT $3;
+
+-- name: tables_of_days
+-- Each table made for a day, and whether it is whole: joined to its parent, and not about to leave it.
+SELECT c.relname, i.inhrelid IS NOT NULL AND NOT i.inhdetachpending
+FROM pg_class c LEFT JOIN pg_inherits i ON i.inhrelid = c.oid
+WHERE c.relnamespace = current_schema()::regnamespace AND c.relkind = 'r'
+    AND c.relname ~ '^(notifications|ledger)_[0-9]{8}$';

@@ -1,9 +1,9 @@
 """Mail addresses: text in; an address that is safe in a command and in a header, or None, out."""
 
 import re
-from typing import NamedTuple
-
-from email_validator import EmailNotValidError, validate_email
+from functools import cache
+from importlib import import_module
+from typing import Any, NamedTuple
 
 _ATOM = r"[A-Za-z0-9!#$%&'*+/=?^_`{|}~-]+"
 _LABEL = r"[A-Za-z0-9](?:[A-Za-z0-9-]{0,61}[A-Za-z0-9])?"
@@ -58,8 +58,15 @@ def read_mailbox(text: str) -> Mailbox | None:
 
 
 def _read_international(text: str) -> Address | None:
+    checks = _checks()
     try:
-        valid = validate_email(text, check_deliverability=False)
-    except EmailNotValidError:
+        valid = checks.validate_email(text, check_deliverability=False)
+    except checks.EmailNotValidError:
         return None
     return Address(valid.local_part, valid.ascii_domain)
+
+
+@cache
+def _checks() -> Any:
+    """Loaded by the first address that needs it: to compile its patterns takes a twentieth of a server's start."""
+    return import_module("email_validator")
