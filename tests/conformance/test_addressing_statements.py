@@ -24,8 +24,8 @@ def counts(monkeypatch: pytest.MonkeyPatch) -> list[int]:
     seen: list[int] = []
     keep = StoredBatches._keep
 
-    async def counted(self: StoredBatches, turn: Any, *parts: Any) -> TurnResult:
-        result = await keep(self, turn, *parts)
+    async def counted(self: StoredBatches, turn: Any, *parts: Any, **more: Any) -> TurnResult:
+        result = await keep(self, turn, *parts, **more)
         seen.append(turn.count)
         return result
 

@@ -93,8 +93,8 @@ def counted(monkeypatch: pytest.MonkeyPatch) -> list[str]:
     def watching(kind: type, method: str) -> None:
         inner = getattr(kind, method)
 
-        async def watched(self: Any, statements: Any, *parts: Any) -> Any:
-            return await inner(self, _Watched(statements, names), *parts)
+        async def watched(self: Any, statements: Any, *parts: Any, **more: Any) -> Any:
+            return await inner(self, _Watched(statements, names), *parts, **more)
 
         monkeypatch.setattr(kind, method, watched)
 

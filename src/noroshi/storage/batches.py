@@ -137,9 +137,9 @@ class StoredBatches:
         new: Sequence[NewBatch],
         room: int,
         decide: Decide,
-        prepare: PrepareEnqueued | None,
+        prepare: PrepareEnqueued | None = None,
         *,
-        is_beside: bool,
+        is_beside: bool = False,
     ) -> TurnResult:
         result = TurnResult()
         fresh = await _take_in(turn, new, prepare, result)
