@@ -22,9 +22,11 @@ from tests.stand_ins.ledger_provider.process import importing_environment
 
 ASKS_AND_WAITS = """
 import os
+import signal
 from tests.services.runs import joined_run
 from tests.services.shared import url_of
 
+signal.signal(signal.SIGINT, signal.default_int_handler)  # a shell that runs us in the background turns it off
 with joined_run() as run:
     url_of("postgres")
     print(run, (next(run.glob("*/pid"))).read_text(), flush=True)
