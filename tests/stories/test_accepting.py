@@ -104,9 +104,19 @@ def test_what_cannot_be_read_is_a_4xx(world: World, body: bytes) -> None:  # N4.
     assert refused["code"] in ("bad_json", "bad_field")
 
 
-def test_a_body_over_five_megabytes_is_413(world: World) -> None:
-    refused = world.call("POST", "/api/v1/notifications", world.request(HANAKO, data={"x": "y" * 6_000_000}))
-    assert (refused.status, refused["code"]) == (413, "too_large")
+def test_a_body_over_what_its_route_takes_is_413(world: World) -> None:
+    for method, path, body in (
+        ("POST", "/api/v1/notifications", world.request(HANAKO, data={"x": "y" * 12_100_000})),
+        ("PUT", "/api/v1/users/hanako", {"attributes": {"x": "y" * 5_100_000}}),
+    ):
+        refused = world.call(method, path, body)
+        assert (refused.status, refused["code"]) == (413, "too_large"), path
+
+
+def test_data_over_five_megabytes_is_422(world: World) -> None:
+    """The route takes more than that for the sake of attachments alone."""
+    refused = world.ask(HANAKO, data={"x": "y" * 5_100_000})
+    assert (refused.status, refused["code"], refused["field"]) == (422, "bad_field", "data")
 
 
 def test_the_sums_of_a_batch_add_up_at_every_step(world: World) -> None:  # N4.3

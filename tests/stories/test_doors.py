@@ -1,5 +1,6 @@
 """The doors of the API: whose key opens what, whose things are whose, and how much may come in (N4.5, N17.1)."""
 
+from base64 import b64encode
 from collections.abc import Callable
 from datetime import timedelta
 from typing import Any
@@ -63,7 +64,9 @@ class Here:
         self.world = world
         world.meet(HANAKO, TARO)
         world.write("welcome", "email", "in_app")
-        batch_id = world.tell(HANAKO, channels=["email"])
+        # a file that reads as everything else that is shown
+        file = {"filename": "order.json", "content": b64encode(b"{}").decode()}
+        batch_id = world.tell(HANAKO, channels=["email"], attachments=[file])
         world.misbehave("gone", count=1)
         world.tell(TARO, channels=["in_app"])
         world.behave()
@@ -82,6 +85,7 @@ class Here:
             "farm_id": world.post("/api/v1/farms", {"name": "Farm"})["farm_id"],
             "customer_id": "hanako",
             "entry_id": 1,
+            "position": 0,
         }
         world.put("/api/v1/customers/hanako", {"name": "Hanako", "line_user_id": "U" + "0" * 32})
         self._ids["reservation_id"] = world.post("/api/v1/reservations", BODIES["add_reservation"])["reservation_id"]
