@@ -151,6 +151,8 @@ class PostgresTurns:
             result = await work(turn)
             self._crash_points.reach(f"commit.{name}.before")
             await connection.execute("COMMIT")
+        except GeneratorExit:  # the loop is gone: nobody can be asked any more
+            raise
         except BaseException:  # also whoever is cancelled hands back a connection without a transaction
             if not connection.is_closed():
                 await connection.execute("ROLLBACK")
@@ -180,11 +182,15 @@ class PostgresReadings:
     async def read(self, question: Callable[[Statements], Coroutine[Any, Any, T]]) -> T:
         try:
             async with self._pool.borrow() as connection:
+                is_loop_gone = False
                 try:
                     await connection.execute("BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY")
                     return await question(PostgresStatements(connection, self._clock))
+                except GeneratorExit:
+                    is_loop_gone = True
+                    raise
                 finally:
-                    if not connection.is_closed():
+                    if not (is_loop_gone or connection.is_closed()):
                         await connection.execute("COMMIT")
         except LOST as error:
             raise unavailable(error) from error
