@@ -42,7 +42,8 @@ class Composition:
 
     async def _ask(self) -> list[Result]:
         now = self._clock.now()
-        results: list[Result | None] = [judge_unsent(claim, None, now) for claim in self._claims]
-        wanted = [claim for claim, unsent in zip(self._claims, results, strict=True) if unsent is None]
-        contents = iter(await self._compose(wanted) if wanted else ())
-        return [next(contents) if unsent is None else unsent for unsent in results]
+        unsent = {claim.key: judge_unsent(claim, None, now) for claim in self._claims}
+        wanted = [claim for claim in self._claims if unsent[claim.key] is None]
+        contents = await self._compose(wanted) if wanted else ()
+        composed = {claim.key: content for claim, content in zip(wanted, contents, strict=True)}
+        return [unsent[claim.key] or composed[claim.key] for claim in self._claims]

@@ -20,6 +20,7 @@ from noroshi.flow.dispatch.flights import Flight
 from noroshi.flow.dispatch.gates import Gate, tick_of
 from noroshi.flow.dispatch.kit import Kit
 from noroshi.flow.dispatch.sending import Sending
+from noroshi.flow.dispatch.sharing import MOST_TOGETHER
 from noroshi.flow.dispatch.waiting import signalled
 from noroshi.ports.channel import Channel
 
@@ -31,9 +32,6 @@ _MILLISECOND = timedelta(milliseconds=1)
 _BREATH = timedelta(milliseconds=100)
 _LONGEST_BREATH = timedelta(seconds=10)
 _TAKES_AT_ONCE = 2
-_MOST_TOGETHER = 200
-"""Messages of one take, unless the channel itself takes more in one call."""
-
 _COMPANY = timedelta(milliseconds=3)
 _COMPANY_SHARE = 20
 """Of what a send takes, so much may be waited for others to take for: a twentieth."""
@@ -46,7 +44,7 @@ class LaneRunner:
     waiting work is one due time: it comes from announcements, from the last take, and from looks. While there is
     more than the last take could hold, two claim at once (unless the account has a pace, which is what they would
     wait for), and what they claim and others settle shares a commit. Who claims takes for all that have nothing to do:
-    what the channel does not take in one call goes to the shelf, from where the others have it."""
+    what the channel does not take in one call is parted into flights, for the others to carry."""
 
     def __init__(self, lane: Lane, channel: Channel, gate: Gate, kit: Kit) -> None:
         self.lane = lane
@@ -57,7 +55,7 @@ class LaneRunner:
         self._max_batch = channel.max_batch
         self._lease = channel.attempt_timeout + kit.settings.lease_margin
         self._sending = Sending(lane, channel, gate, kit)
-        is_sharing = channel.max_batch <= _MOST_TOGETHER // 4
+        is_sharing = channel.max_batch <= MOST_TOGETHER // 4
         is_quick = channel.per_second is None and not is_sharing
         self._has_company = is_sharing and kit.settings.workers_of(lane) > 1
         self._batons = asyncio.Semaphore(_TAKES_AT_ONCE if is_quick else 1)
@@ -66,7 +64,7 @@ class LaneRunner:
         self._taking = 0
         self._idle = 0
         self._promised = 0
-        self._shelf: deque[Flight] = deque()
+        self._parted: deque[Flight] = deque()
         self._has_more = False
         self._send_seconds = 0.0
         self._yields_until: Instant | None = None
@@ -83,7 +81,7 @@ class LaneRunner:
 
     def is_busy(self, now: Instant) -> bool:
         """Whether work waits here that may be sent."""
-        has_work = self._taking > 0 or bool(self._shelf) or (self._due_at is not None and self._due_at <= now)
+        has_work = self._taking > 0 or bool(self._parted) or (self._due_at is not None and self._due_at <= now)
         return has_work and not self._kit.stops.stop(self.lane)
 
     async def work(self) -> None:
@@ -112,7 +110,7 @@ class LaneRunner:
 
     async def _claim(self, troubles: int) -> Flight | None:
         """The next flight; after troubles not before a pause for breath, which grows. None at the end."""
-        while self._shelf or not self._kit.closing.is_set():
+        while self._parted or not self._kit.closing.is_set():
             if troubles:
                 await signalled(self._kit.closing, self._kit.clock, _breath(troubles))
             try:
@@ -126,21 +124,21 @@ class LaneRunner:
         try:
             async with self._batons:
                 await self._wait_for_company()
-                while not (self._shelf or self._kit.closing.is_set()):
+                while not (self._parted or self._kit.closing.is_set()):
                     self._signal.clear()
                     wait = self._wait()
                     if wait != _GO:
                         await signalled(self._signal, self._kit.clock, wait)
                     elif (permit := self._gate.admit()) is not None:
                         await self._take(permit)
-                return self._shelf.popleft() if self._shelf else None
+                return self._parted.popleft() if self._parted else None
         finally:
             self._idle -= 1
 
     async def _wait_for_company(self) -> None:
         """While more is due than the workers carry, others come back in a moment: one take then serves them all."""
         span = min(timedelta(seconds=self._send_seconds) / _COMPANY_SHARE, _COMPANY)
-        if self._has_company and self._has_more and not self._shelf and span >= _MILLISECOND:
+        if self._has_company and self._has_more and not self._parted and span >= _MILLISECOND:
             await signalled(self._kit.closing, self._kit.clock, span)
 
     def _wait(self) -> timedelta | None:
@@ -183,17 +181,17 @@ class LaneRunner:
             self._promised -= flights
         self._remember(taken)
         if taken.claims:
-            self._put_on_shelf(taken, asked_at, permit)
+            self._part(taken, asked_at, permit)
         else:
             self._gate.give_back(permit)
             self._hold_back(taken)
 
     def _wanted_flights(self) -> int:
         """As many as workers wait for one, but for those that another is just taking for."""
-        most = max(_MOST_TOGETHER // self._max_batch, 1)
-        return min(max(self._idle - len(self._shelf) - self._promised, 1), most)
+        most = max(MOST_TOGETHER // self._max_batch, 1)
+        return min(max(self._idle - len(self._parted) - self._promised, 1), most)
 
-    def _put_on_shelf(self, taken: Taken, asked_at: float, permit: Permit) -> None:
+    def _part(self, taken: Taken, asked_at: float, permit: Permit) -> None:
         kit, go_at = self._kit, plus(tick_of(self._kit.clock), taken.wait)
         composition = Composition(taken.claims, kit.compose, kit.clock, kit.settings.compose_timeout)
         for first in range(0, len(taken.claims), self._max_batch):
@@ -201,7 +199,7 @@ class LaneRunner:
             compose = partial(composition.results, first, len(claims))
             flight = Flight(claims, compose, self._lease, asked_at, permit, go_at)
             kit.flights.begin(flight)
-            self._shelf.append(flight)
+            self._parted.append(flight)
         self._signal.set()
 
     def _hold_back(self, taken: Taken) -> None:

@@ -10,7 +10,7 @@ from noroshi.domain.records import Alert
 from noroshi.flow.dispatch.alarms import Judged
 
 MOST_TOGETHER = 200
-"""Of more than that a commit of its own costs a message next to nothing."""
+"""Messages of one take or one shared commit: of more, one of their own costs each next to nothing."""
 
 Write = Callable[[Sequence[Judged], Sequence[Alert]], Awaitable[None]]
 
