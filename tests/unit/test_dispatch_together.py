@@ -73,6 +73,7 @@ async def test_a_take_that_could_not_be_composed_is_judged_flight_by_flight() ->
     await started(stage)
     await put(stage, 1, 2, 3)
     assert stage.queue.verdicts() == [Verdict.RESEND] * 3
+    assert stage.meter.counts["dispatch_errors_total"] == 1
     assert not stage.channel.calls
     await stage.stopped()
 

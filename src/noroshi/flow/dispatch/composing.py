@@ -18,7 +18,12 @@ Result = Content | RenderFailure | Settlement
 
 
 class ComposeError(Exception):
-    """Composing broke down, which no template may cause; nothing of the flight was sent."""
+    """Composing broke down, which no template may cause; nothing of the flight was sent. `is_first`: no other flight of
+    its take was told before."""
+
+    def __init__(self, text: str, *, is_first: bool) -> None:
+        super().__init__(text)
+        self.is_first = is_first
 
 
 class Composition:
@@ -29,6 +34,7 @@ class Composition:
         self._compose = compose
         self._clock = clock
         self._most = most
+        self._has_failed = False
         self._results: asyncio.Task[list[Result]] | None = None
 
     async def results(self, first: int, count: int) -> list[Result]:
@@ -38,7 +44,8 @@ class Composition:
         try:
             return (await self._results)[first : first + count]
         except Exception as error:
-            raise ComposeError(type(error).__name__) from error
+            is_first, self._has_failed = not self._has_failed, True
+            raise ComposeError(type(error).__name__, is_first=is_first) from error
 
     async def _ask(self) -> list[Result]:
         now = self._clock.now()

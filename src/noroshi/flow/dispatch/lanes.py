@@ -95,7 +95,7 @@ class LaneRunner:
                 troubles = 0
                 self._send_seconds = self._kit.clock.monotonic() - began
             except ComposeError as error:
-                troubles = self._note(error.__cause__ or error, troubles)
+                troubles = self._note(error.__cause__ or error, troubles) if error.is_first else troubles + 1
                 judged, alerts = self._sending.judge_mishap(flight), []
             except Exception as error:  # noqa: BLE001 - a worker outlives every error
                 # Whether it was sent nobody knows: the lease runs out and the sweeper judges.
