@@ -307,5 +307,5 @@ def test_a_mishap_in_composing_counts_as_a_claim_without_outcome() -> None:  # W
 
 def test_the_breaker_counts_what_is_no_answer() -> None:  # N6.4
     failures: list[Outcome] = [Retry("X"), Retry("X", scope=Scope.ACCOUNT), Unknown(), Misconfigured("X")]
-    answers: list[Outcome] = [Sent("m1"), Gone("X"), Rejected("X")]
-    assert [is_failure(o) for o in failures + answers] == [True] * 4 + [False] * 3
+    answers: list[Outcome] = [Sent("m1"), Gone("X"), Rejected("X"), Retry("X", scope=Scope.RECIPIENT)]
+    assert [is_failure(o) for o in failures + answers] == [True] * 4 + [False] * 4

@@ -151,7 +151,7 @@ async def test_greylisting_waits_some_minutes() -> None:  # F17
     async with ScriptedRelay(grey).open() as relay, channel_to(relay.port) as channel:
         outcomes = await channel.send([an_attempt(1)])
         await channel.close()
-    assert outcomes == [Retry("SMTP_450_4.7.1", "greylisted", after=timedelta(minutes=5))]
+    assert outcomes == [Retry("SMTP_450_4.7.1", "greylisted", timedelta(minutes=5), Scope.RECIPIENT)]
 
 
 async def test_a_relay_that_wants_content_for_nobody_gets_none() -> None:  # RFC 2920 3.1

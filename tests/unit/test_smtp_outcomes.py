@@ -112,8 +112,8 @@ def named(said: Outcome) -> str:
             return HOLD
         case Retry(after=None):
             return LATER
-        case Retry(after=after):
-            assert after == timedelta(minutes=5)
+        case Retry(after=after, scope=scope):
+            assert (after, scope) == (timedelta(minutes=5), Scope.RECIPIENT)
             return WAIT
         case Gone():
             return GONE

@@ -9,6 +9,9 @@ from noroshi.domain.inbox import Draft
 
 
 class Scope(StrEnum):
+    """What an answer speaks of. RECIPIENT: the provider works, and it is the recipient's mailbox that makes us wait."""
+
+    RECIPIENT = "recipient"
     MESSAGE = "message"
     ACCOUNT = "account"
 

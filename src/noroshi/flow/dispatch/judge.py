@@ -27,7 +27,6 @@ _MISCONFIGURED_REST = timedelta(minutes=5)
 _OTHER_RETRY = RetryPolicy(3, timedelta(seconds=1), timedelta(seconds=60), 2)
 _MISHAP_RETRY = RetryPolicy(MOST_CLAIMS, timedelta(seconds=5), timedelta(minutes=5), 3)
 _LONGEST_ERROR = 500
-_FAILURES = frozenset({Retry, Unknown, Misconfigured})
 _NO_SPAN = timedelta(0)
 
 
@@ -143,8 +142,11 @@ def rest_after(outcome: Outcome) -> timedelta | None:
 
 
 def is_failure(outcome: Outcome) -> bool:
-    """Whether the breaker counts it: Rejected and Gone are answers of a provider that works."""
-    return type(outcome) in _FAILURES
+    """Whether the breaker counts it: Rejected, Gone and what concerns the recipient are answers of a provider that
+    works."""
+    if isinstance(outcome, Retry):
+        return outcome.scope is not Scope.RECIPIENT
+    return isinstance(outcome, Unknown | Misconfigured)
 
 
 def _judge_failure(

@@ -27,8 +27,8 @@ class Stage(Enum):
 
 
 class Kind(Enum):
-    """`LATER` concerns the letter and `HOLD` the account; `WAIT` is a letter that must wait some minutes. `POLICY`
-    may be either's fault."""
+    """`LATER` concerns the letter and `HOLD` the account; `WAIT` is a mailbox that makes a letter wait some minutes.
+    `POLICY` may be either's fault."""
 
     LATER = auto()
     WAIT = auto()
@@ -143,7 +143,7 @@ def _outcome(kind: Kind, code: str, text: str) -> Outcome:
         case Kind.HOLD:
             return Retry(code, text, scope=Scope.ACCOUNT)
         case Kind.WAIT:
-            return Retry(code, text, after=_A_WHILE)
+            return Retry(code, text, _A_WHILE, Scope.RECIPIENT)
         case Kind.LATER:
             return Retry(code, text)
         case Kind.GONE:
