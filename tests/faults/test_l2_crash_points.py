@@ -78,8 +78,9 @@ def _problems(row: Row, swept: Swept) -> Iterator[str]:
 
 def _publish(name: str, swept: list[Swept], controls: dict[str, Swept]) -> None:
     started_in = statistics.median(one.started_in for one in swept if one.started_in)
+    begun = f"{len(swept) // ROUNDS} points, {len(swept)} crashes"
     lines = [
-        f"{len(swept) // ROUNDS} points, {len(swept)} crashes; ready again after {started_in:.2f} s (median).",
+        f"{begun}; ready again after {started_in:.2f} s (median; the loading of modules is not counted).",
         "",
         "| point | workload | in flight | ok | lost | unexpected | duplicated |",
         "|---|---|" + "---:|" * 5,

@@ -11,8 +11,9 @@ import time
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from types import TracebackType
-from typing import Self
+from typing import Protocol, Self
 
+from tests.faults.machinery.cradle import CRADLE
 from tests.stand_ins.ledger_provider.process import importing_environment
 
 NOROSHI = (sys.executable, "-m", "noroshi.entrypoints.cli.main")
@@ -28,6 +29,56 @@ class NotReadyError(RuntimeError):
     def __init__(self, text: str, code: int | None = None) -> None:
         super().__init__(text)
         self.code = code
+
+
+class Life(Protocol):
+    """A process that a test has begun. A dead one is not reaped before `reap`: until then no other can get its number,
+    and what it leaves behind can be found by it."""
+
+    pid: int
+
+    def end(self) -> int | None:
+        """The exit code, or minus the signal; None while it lives."""
+
+    def reap(self) -> int: ...
+
+
+class Begun:
+    """A life from the interpreter's first moment on."""
+
+    def __init__(self, words: Sequence[str], environment: Mapping[str, str], log: Path) -> None:
+        with log.open("ab") as opened:
+            self._process = subprocess.Popen(
+                words, env=environment, stdin=subprocess.DEVNULL, stdout=opened, stderr=opened, start_new_session=True
+            )
+        self.pid = self._process.pid
+
+    def end(self) -> int | None:
+        if self._process.returncode is not None:
+            return self._process.returncode
+        end = os.waitid(os.P_PID, self.pid, os.WEXITED | os.WNOWAIT | os.WNOHANG)
+        if end is None:
+            return None
+        return end.si_status if end.si_code == os.CLD_EXITED else -end.si_status
+
+    def reap(self) -> int:
+        return self._process.wait()
+
+
+class Born:
+    """A life that was forked where everything is loaded."""
+
+    def __init__(self, module: str, words: Sequence[str], environment: Mapping[str, str], log: Path) -> None:
+        self.pid = CRADLE.bear(module, words, environment, log, log)
+        self._reaped: int | None = None
+
+    def end(self) -> int | None:
+        return CRADLE.end_of(self.pid) if self._reaped is None else self._reaped
+
+    def reap(self) -> int:
+        if self._reaped is None:
+            self._reaped = CRADLE.reap(self.pid)
+        return self._reaped
 
 
 class ServedNoroshi:
@@ -48,8 +99,8 @@ class ServedNoroshi:
         self._environment = importing_environment(**(environment or {}))
         self._ready_within = ready_within
         self._more_words = list(words)
-        self._child: subprocess.Popen[bytes] | None = None
-        self._lives: list[subprocess.Popen[bytes]] = []
+        self._child: Life | None = None
+        self._lives: list[Life] = []
 
     @property
     def url(self) -> str:
@@ -73,7 +124,7 @@ class ServedNoroshi:
 
     @property
     def is_alive(self) -> bool:
-        return self._child is not None and _end_of(self._child.pid) is None
+        return self._child is not None and self._child.end() is None
 
     def __enter__(self) -> Self:
         return self
@@ -82,10 +133,13 @@ class ServedNoroshi:
         self, kind: type[BaseException] | None, raised: BaseException | None, trace: TracebackType | None
     ) -> None:
         """Ends whatever any of the lives has left, its children too."""
-        for life in self._lives:
-            if life.returncode is None:
+        while self._lives:
+            life = self._lives.pop()
+            try:
                 os.killpg(life.pid, signal.SIGKILL)
-                life.wait()
+            except ProcessLookupError:  # born, and not yet come to a group of its own
+                os.kill(life.pid, signal.SIGKILL)
+            life.reap()
 
     def start(self, **environment: str) -> float:
         """Returns when /readyz says 200; answers how many seconds that took. `environment` is for this life only."""
@@ -93,15 +147,12 @@ class ServedNoroshi:
             raise RuntimeError("it is still running")
         self.data.mkdir(parents=True, exist_ok=True)
         began = time.monotonic()
-        with self.log_path.open("ab") as log:
-            self._child = subprocess.Popen(
-                [*self._command, *self._words(), *self._more_words, "--data", str(self.data)],
-                env={**self._environment, **environment},
-                stdin=subprocess.DEVNULL,
-                stdout=log,
-                stderr=log,
-                start_new_session=True,
-            )
+        words = [*self._words(), *self._more_words, "--data", str(self.data)]
+        environment = {**self._environment, **environment}
+        if CRADLE.can_bear(self._command, environment):
+            self._child = Born(self._command[-1], words, environment, self.log_path)
+        else:
+            self._child = Begun([*self._command, *words], environment, self.log_path)
         self._lives.append(self._child)
         self._wait_until_ready(began + self._ready_within)
         return time.monotonic() - began
@@ -131,13 +182,11 @@ class ServedNoroshi:
 
     def command(self, *words: str, **environment: str) -> subprocess.CompletedProcess[str]:
         """Another command on the same data folder, beside the server or without it."""
-        return subprocess.run(
-            [*self._command, *words, "--data", str(self.data)],
-            env={**self._environment, **environment},
-            capture_output=True,
-            text=True,
-            check=False,
-        )
+        asked = [*words, "--data", str(self.data)]
+        environment = {**self._environment, **environment}
+        if CRADLE.can_bear(self._command, environment):
+            return CRADLE.run(self._command[-1], asked, environment)
+        return subprocess.run([*self._command, *asked], env=environment, capture_output=True, text=True, check=False)
 
     def create_key(self, scopes: str = ALL_SCOPES) -> str:
         made = self.command("keys", "create", "--name", "faults", "--scopes", scopes)
@@ -152,25 +201,24 @@ class ServedNoroshi:
     def _words(self) -> list[str]:
         return ["serve", "--host", "127.0.0.1", "--port", str(self.port)]
 
-    def _running(self) -> subprocess.Popen[bytes]:
+    def _running(self) -> Life:
         if self._child is None:
             raise RuntimeError("it is not running")
         return self._child
 
     def _await_end(self, within: float) -> int:
-        """The exit code, or minus the signal. The dead process is not reaped before the very end: until then no
-        other can get its number, and what it leaves behind can be found by it."""
+        """The exit code, or minus the signal."""
         deadline = time.monotonic() + within
-        while (end := _end_of(self.pid)) is None:
+        while (code := self._running().end()) is None:
             if time.monotonic() > deadline:
                 raise TimeoutError(f"it did not end within {within} s")
             time.sleep(_LOOK_EVERY)
         self._child = None
-        return end.si_status if end.si_code == os.CLD_EXITED else -end.si_status
+        return code
 
     def _wait_until_ready(self, deadline: float) -> None:
         while not _says_ready(self.port):
-            code = self._running().poll()
+            code = self._running().end()
             if code is not None:
                 self._child = None
                 raise NotReadyError(f"it ended with {code}:\n{self.log()[-_LOG_TAIL:]}", code)
@@ -184,11 +232,6 @@ class WorkingNoroshi(ServedNoroshi):
 
     def _words(self) -> list[str]:
         return ["worker", "--metrics-port", str(self.port)]
-
-
-def _end_of(pid: int) -> os.waitid_result | None:
-    """How a child ended, without reaping it; None while it lives."""
-    return os.waitid(os.P_PID, pid, os.WEXITED | os.WNOWAIT | os.WNOHANG)
 
 
 def children_of(pid: int) -> list[int]:
