@@ -1,8 +1,9 @@
-"""Connections: a client that sends too slowly is cut in time, and nobody else is (F15)."""
+"""Connections: a client that sends too slowly is cut in time, and nobody else is (F15); what may go without ASGI does,
+and nothing else."""
 
 import asyncio
-from collections.abc import AsyncIterator, Awaitable, Callable
-from contextlib import asynccontextmanager
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
+from contextlib import AsyncExitStack, asynccontextmanager
 from datetime import timedelta
 from typing import Any
 
@@ -11,7 +12,8 @@ import uvicorn
 from uvicorn.server import ServerState
 from websockets.asyncio.client import connect
 
-from noroshi.entrypoints.api.connections import Connection, Socket
+from noroshi.entrypoints.api.answers import Answer
+from noroshi.entrypoints.api.connections import AnswerWhole, Connection, Socket
 
 SPAN = timedelta(milliseconds=300)
 SECONDS = SPAN.total_seconds()
@@ -46,6 +48,11 @@ class Product:
         await send({"type": "http.response.start", "status": 200, "headers": [(b"content-length", b"%d" % len(body))]})
         await send({"type": "http.response.body", "body": body})
 
+    async def whole(self, _headers: Sequence[tuple[bytes, bytes]], body: bytes) -> tuple[Answer, str]:
+        self.heard.append("whole")
+        await asyncio.sleep(self._waits_before + self._waits_after)
+        return Answer(200, b"text/plain", str(len(body)).encode()), "the-id"
+
     async def _talk(self, receive: Any, send: Any) -> None:
         await receive()
         await send({"type": "websocket.accept"})
@@ -55,7 +62,9 @@ class Product:
 
 
 @asynccontextmanager
-async def listening(product: Answering, keep_alive: float = 60) -> AsyncIterator[int]:
+async def listening(
+    product: Answering, keep_alive: float = 60, whole: Mapping[bytes, AnswerWhole] | None = None
+) -> AsyncIterator[int]:
     config = uvicorn.Config(
         product,
         interface="asgi3",
@@ -65,7 +74,7 @@ async def listening(product: Answering, keep_alive: float = 60) -> AsyncIterator
         timeout_keep_alive=keep_alive,  # type: ignore[arg-type]  # it is handed on as it is
     )
     config.load()
-    state, kind = ServerState(), Connection.receiving_within(SPAN)
+    state, kind = ServerState(), Connection.to(whole or {}, SPAN)
     server = await asyncio.get_running_loop().create_server(
         lambda: kind(config=config, server_state=state, app_state={}), "127.0.0.1", 0
     )
@@ -73,7 +82,8 @@ async def listening(product: Answering, keep_alive: float = 60) -> AsyncIterator
     server.close()
     for connection in list(state.connections):
         connection.shutdown()
-    await asyncio.gather(*state.tasks, return_exceptions=True)
+    for ended in await asyncio.gather(*state.tasks, return_exceptions=True):
+        assert not isinstance(ended, Exception)
 
 
 class Sender:
@@ -187,3 +197,93 @@ async def test_a_websocket_whose_request_came_in_pieces_has_none_either() -> Non
         client.send(head[40:])
         assert (await client.answer()).startswith(b"HTTP/1.1 101 ")
         assert b"still here" in await asyncio.wait_for(client.next(), 5)
+
+
+@pytest.fixture
+async def wholly() -> AsyncIterator[tuple[Product, Sender]]:
+    """A client of a product that takes requests for `/` whole."""
+    product = Product()
+    async with listening(product, whole={b"/": product.whole}) as port, Sender.at(port) as client:
+        yield product, client
+
+
+async def test_a_small_request_is_answered_whole_and_so_is_the_next(wholly: tuple[Product, Sender]) -> None:
+    product, client = wholly
+    for piece in (WHOLE, WHOLE[:20], WHOLE[20:70], WHOLE[70:]):
+        client.send(piece)
+        await asyncio.sleep(0.02)
+        if piece.endswith(b"body"):
+            assert await client.answer() == (
+                b"HTTP/1.1 200 OK\r\nx-request-id: the-id\r\ncache-control: no-store\r\n"
+                b"x-content-type-options: nosniff\r\ncontent-type: text/plain\r\ncontent-length: 1\r\n\r\n4"
+            )
+    assert product.heard == ["whole", "whole"]
+
+
+@pytest.mark.parametrize(
+    "request_",
+    [
+        b"POST /?a=b HTTP/1.1\r\nHost: noroshi\r\nContent-Length: 4\r\n\r\nbody",
+        b"PUT / HTTP/1.1\r\nHost: noroshi\r\nContent-Length: 4\r\n\r\nbody",
+        b"POST / HTTP/1.1\r\nHost: noroshi\r\nTransfer-Encoding: chunked\r\n\r\n4\r\nbody\r\n0\r\n\r\n",
+        b"POST / HTTP/1.1\r\nHost: noroshi\r\nContent-Length: 100000\r\n\r\n" + bytes(100_000),
+        b"POST / HTTP/1.1\r\nHost: noroshi\r\n\r\n",
+    ],
+    ids=["query", "method", "chunked", "large", "no length"],
+)
+async def test_what_is_unusual_goes_the_usual_way(wholly: tuple[Product, Sender], request_: bytes) -> None:
+    product, client = wholly
+    client.send(request_)
+    assert (await client.answer()).startswith(b"HTTP/1.1 200 OK\r\n")
+    assert "whole" not in product.heard
+
+
+async def test_who_asks_before_sending_is_answered_before(wholly: tuple[Product, Sender]) -> None:
+    product, client = wholly
+    client.send(HEAD.replace(b"Content", b"Expect: 100-continue\r\nContent"))
+    assert await client.next() == b"HTTP/1.1 100 Continue\r\n\r\n"
+    client.send(bytes(40))
+    assert (await client.next()).endswith(b"40") and "whole" not in product.heard
+
+
+async def test_requests_sent_at_once_are_answered_in_order(wholly: tuple[Product, Sender]) -> None:
+    product, client = wholly
+    client.send(WHOLE + HEAD + bytes(40) + WHOLE)
+    said = b""
+    while said.count(b"HTTP/1.1 200") < 3 or not said.endswith(b"4"):
+        said += await client.next()
+    assert [part[-2:].strip() for part in said.split(b"HTTP/1.1 200 OK")[1:]] == [b"4", b"40", b"4"]
+    assert product.heard[0] == "whole"
+
+
+@pytest.mark.parametrize("how", [b"HTTP/1.0\r\nHost: noroshi", b"HTTP/1.1\r\nHost: noroshi\r\nConnection: close"])
+async def test_who_wants_no_more_is_told_so_and_let_go(wholly: tuple[Product, Sender], how: bytes) -> None:
+    product, client = wholly
+    client.send(WHOLE.replace(b"HTTP/1.1\r\nHost: noroshi", how))
+    said = await client.rest()
+    assert b"connection: close\r\n" in said and said.endswith(b"\r\n\r\n4") and product.heard == ["whole"]
+
+
+async def test_a_body_that_comes_too_slowly_is_cut_though_it_would_be_whole(wholly: tuple[Product, Sender]) -> None:
+    product, client = wholly
+    client.send(HEAD)
+    took, said = await client.trickle(b"x" * 39)
+    assert said.startswith(b"HTTP/1.1 408 ") or said == b""
+    assert SECONDS * 0.9 < took < SECONDS * 3 and product.heard == []
+
+
+async def test_what_is_under_way_at_the_end_is_answered_and_who_has_gone_is_not() -> None:
+    product = Product(waits_before=SECONDS)
+    server = AsyncExitStack()
+    port = await server.enter_async_context(listening(product, whole={b"/": product.whole}))
+    async with Sender.at(port) as client:
+        async with Sender.at(port) as gone:
+            gone.send(WHOLE)
+            await asyncio.sleep(0.05)
+        client.send(WHOLE)
+        await asyncio.sleep(0.05)
+        hearing = asyncio.create_task(client.rest())
+        await server.aclose()
+        said = await hearing
+    assert product.heard == ["whole", "whole"]
+    assert said.endswith(b"4") and b"connection: close" in said

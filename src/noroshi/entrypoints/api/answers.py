@@ -1,12 +1,14 @@
 """Answers: what a route returned or raised in; status, headers and bytes on the wire out."""
 
 from collections.abc import Iterable
+from functools import lru_cache
 from math import ceil
 from typing import Any, NamedTuple
 
 import msgspec
 from msgspec import UNSET, Struct, UnsetType
 from starlette.types import Message, Send
+from uvicorn.protocols.http.httptools_impl import STATUS_LINE
 
 from noroshi.domain.problems import PROBLEMS, ProblemError, ProblemKind
 from noroshi.domain.requests import AcceptedAnswer
@@ -17,7 +19,8 @@ PROBLEM_JSON = "application/problem+json"
 ERRORS_PATH = "/docs/errors"
 """Where the page is that has an anchor for every code."""
 
-Headers = tuple[tuple[bytes, bytes], ...]
+Header = tuple[bytes, bytes]
+Headers = tuple[Header, ...]
 
 _EVERY_ANSWER: Headers = ((b"cache-control", b"no-store"), (b"x-content-type-options", b"nosniff"))
 _encode = msgspec.json.Encoder().encode
@@ -81,16 +84,41 @@ def wrong_method(allowed: Iterable[str]) -> ProblemError:
 
 
 async def deliver(answer: Answer, request_id: str, send: Send) -> None:
-    every = _EVERY_ANSWER
-    if answer.headers:
-        own = {name for name, _ in answer.headers}
-        every = tuple(line for line in every if line[0] not in own)
-    headers = [(b"x-request-id", request_id.encode()), *every, *answer.headers]
-    if answer.media:
-        headers.append((b"content-type", answer.media))
-        headers.append((b"content-length", str(len(answer.body)).encode()))
-    await send({"type": "http.response.start", "status": answer.status, "headers": headers})
+    await send({"type": "http.response.start", "status": answer.status, "headers": _headers(answer, request_id)})
     await send({"type": "http.response.body", "body": answer.body})
+
+
+def wire_of(answer: Answer, request_id: str, before: Iterable[Header], *, stays_open: bool) -> bytes:
+    """A whole answer in the bytes of HTTP/1.1; `before` are headers that every answer of the server begins with."""
+    return b"%b%bx-request-id: %b\r\n%bcontent-length: %d\r\n%b\r\n%b" % (
+        STATUS_LINE[answer.status],
+        _lines(tuple(before)),
+        request_id.encode(),
+        _lines(_usual_headers(answer.media, answer.headers)),
+        len(answer.body),
+        b"" if stays_open else b"connection: close\r\n",
+        answer.body,
+    )
+
+
+@lru_cache(maxsize=64)
+def _lines(headers: Headers) -> bytes:
+    return b"".join(b"%b: %b\r\n" % header for header in headers)
+
+
+@lru_cache(maxsize=64)
+def _usual_headers(media: bytes, own: Headers) -> Headers:
+    """All but those that every answer has another value of."""
+    names = {name for name, _ in own}
+    every = (line for line in _EVERY_ANSWER if line[0] not in names)
+    return (*every, *own, *(((b"content-type", media),) if media else ()))
+
+
+def _headers(answer: Answer, request_id: str) -> list[Header]:
+    headers = [(b"x-request-id", request_id.encode()), *_usual_headers(answer.media, answer.headers)]
+    if answer.media:
+        headers.append((b"content-length", str(len(answer.body)).encode()))
+    return headers
 
 
 def start_of(answer: Answer, request_id: str) -> Message:

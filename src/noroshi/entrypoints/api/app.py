@@ -1,7 +1,7 @@
 """The API as an ASGI application: a desk in, an application that serves the route table out."""
 
 from collections import defaultdict
-from collections.abc import Iterable
+from collections.abc import Awaitable, Iterable, Mapping
 from functools import cache
 
 from starlette.routing import Route, Router, WebSocketRoute
@@ -9,6 +9,7 @@ from starlette.types import ASGIApp, Receive, Scope, Send
 
 from noroshi.domain.problems import ProblemError
 from noroshi.entrypoints.api.calls import Row
+from noroshi.entrypoints.api.connections import AnswerWhole
 from noroshi.entrypoints.api.desk import Desk, Gatekeeper
 from noroshi.entrypoints.api.routes import ACCEPT, ROUTES
 from noroshi.entrypoints.api.serving import PathServer, RequestIds, RowServer, refuse
@@ -18,7 +19,18 @@ from noroshi.entrypoints.shop_pages.door import is_page, load_pages
 _SERVED = frozenset({"http", "websocket"})
 
 
-def build_app(desk: Desk, rows: Iterable[Row] = ROUTES, gate: Gatekeeper | None = None) -> ASGIApp:
+class Api:
+    """`whole`: what a connection may serve without ASGI between, by the path as it stands in the request."""
+
+    def __init__(self, app: ASGIApp, whole: Mapping[bytes, AnswerWhole]) -> None:
+        self._app = app
+        self.whole = whole
+
+    def __call__(self, scope: Scope, receive: Receive, send: Send) -> Awaitable[None]:
+        return self._app(scope, receive, send)
+
+
+def build_app(desk: Desk, rows: Iterable[Row] = ROUTES, gate: Gatekeeper | None = None) -> Api:
     """Whoever calls passes the desk's gate, unless another is given."""
     request_ids = RequestIds(desk.clock)
     gate = gate or desk.gate
@@ -57,4 +69,4 @@ def build_app(desk: Desk, rows: Iterable[Row] = ROUTES, gate: Gatekeeper | None 
                 scope = {**scope, "path": raw_path.decode("ascii", "replace")}
         await router(scope, receive, send)
 
-    return app
+    return Api(app, {} if accept is None else {ACCEPT.path.encode(): accept.answer_whole})

@@ -1,13 +1,20 @@
 """Connections: what one turn of the loop writes to a client goes in piece by piece and out in one write; what a client
-sends too slowly goes in and nothing comes out but the end of the connection."""
+sends too slowly goes in and nothing comes out but the end of the connection; what is asked for thousands of times a
+second goes in whole and its answer out without ASGI between."""
 
 import asyncio
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from datetime import timedelta
 from typing import Any, cast
 
 from uvicorn._types import ASGISendEvent
 from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol, RequestResponseCycle
 from uvicorn.protocols.websockets.websockets_sansio_impl import WebSocketsSansIOProtocol
+
+from noroshi.entrypoints.api.answers import Answer, Header, wire_of
+
+AnswerWhole = Callable[[Sequence[Header], bytes], Awaitable[tuple[Answer, str]]]
+"""Headers and body of a request in, the answer and the request's id out; never raises."""
 
 EXTENSION = "noroshi.connection"
 """Under this name a request for a stream finds its connection in the scope."""
@@ -16,6 +23,7 @@ _CycleOrNone = RequestResponseCycle | None
 """uvicorn has none before the first request, though it does not say so."""
 
 _OF_A_STREAM = b"/inbox/stream"
+_DIGITS_OF_A_LARGE_BODY = 6
 _TOO_SLOW = (
     b"HTTP/1.1 408 Request Timeout\r\nconnection: close\r\ncontent-type: text/plain; charset=utf-8\r\n"
     b"content-length: 32\r\n\r\nThe request did not come in time"
@@ -54,19 +62,50 @@ class JoinedWrites:
         return getattr(self._transport, name)
 
 
+class _NobodyWaits:
+    """Where uvicorn keeps the event by which an application hears that more of a body has come."""
+
+    def set(self) -> None: ...
+
+
+class WholeRequest:
+    """What uvicorn wants to know of the request that a connection is at; for one that nobody reads piece by piece."""
+
+    __slots__ = (
+        "answer",
+        "body",
+        "disconnected",
+        "keep_alive",
+        "message_event",
+        "more_body",
+        "response_complete",
+        "response_started",
+    )
+
+    def __init__(self, answer: AnswerWhole, *, keep_alive: bool) -> None:
+        self.answer = answer
+        self.keep_alive = keep_alive
+        self.body = bytearray()
+        self.more_body = True
+        self.disconnected = self.response_started = self.response_complete = False
+        self.message_event = _NobodyWaits()
+
+
 class Connection(HttpToolsProtocol):
-    """A request for a stream may take the connection over, and then writes to it without anything between.
+    """A request for a stream may take the connection over, and then writes to it without anything between. One for
+    a path of `whole` is answered without a scope, messages and events, which cost as much as all we do for it.
 
     uvicorn waits for ever for a request to begin or to become whole: here both have their time (F15)."""
 
     receive_seconds = 30.0
+    whole: Mapping[bytes, AnswerWhole] = {}
     _deadline: asyncio.TimerHandle | None = None
     _was_paused = False
 
     @classmethod
-    def receiving_within(cls, span: timedelta) -> type["Connection"]:
-        """The same, for clients that have `span` from the first byte of a request to its last."""
-        return type("Connection", (cls,), {"receive_seconds": span.total_seconds()})
+    def to(cls, whole: Mapping[bytes, AnswerWhole], receive_within: timedelta) -> type["Connection"]:
+        """The same, for clients that have `receive_within` from the first byte of a request to its last."""
+        return type("Connection", (cls,), {"whole": whole, "receive_seconds": receive_within.total_seconds()})
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
         super().connection_made(cast(asyncio.Transport, JoinedWrites(transport)))
@@ -100,9 +139,46 @@ class Connection(HttpToolsProtocol):
         self.transport.close()
 
     def on_headers_complete(self) -> None:
+        answer = self.whole.get(self.url)
+        if answer is not None and self._will_be_whole():
+            keep_alive = self.parser.should_keep_alive() and self.parser.get_http_version() != "1.0"
+            self.cycle = cast(RequestResponseCycle, WholeRequest(answer, keep_alive=keep_alive))
+            return
         super().on_headers_complete()
         if _OF_A_STREAM in self.url:
             self.scope["extensions"] = {EXTENSION: cast(dict[object, object], self)}
+
+    def _will_be_whole(self) -> bool:
+        """A small POST, with nothing before it that is still to be answered; whatever is unusual goes the usual way."""
+        cycle = cast(_CycleOrNone, self.cycle)
+        if cycle is not None and not cycle.response_complete:
+            return False
+        if self.parser.get_method() != b"POST" or self.parser.should_upgrade() or self.expect_100_continue:
+            return False
+        if self.limit_concurrency is not None and len(self.connections) >= self.limit_concurrency:
+            return False
+        length = next((value for name, value in self.headers if name == b"content-length"), b"")
+        return length.isdigit() and len(length) < _DIGITS_OF_A_LARGE_BODY
+
+    def on_message_complete(self) -> None:
+        super().on_message_complete()
+        request: object = self.cycle
+        if isinstance(request, WholeRequest):
+            task = self.loop.create_task(self._serve_whole(request, self.headers))
+            task.add_done_callback(self.tasks.discard)
+            self.tasks.add(task)
+
+    async def _serve_whole(self, request: WholeRequest, headers: Sequence[Header]) -> None:
+        answer, request_id = await request.answer(headers, bytes(request.body))
+        if self.transport.is_closing():
+            return
+        stays_open = request.keep_alive
+        wire = wire_of(answer, request_id, self.server_state.default_headers, stays_open=stays_open)
+        request.response_started = request.response_complete = True
+        self.transport.write(wire)
+        if not stays_open:
+            self.transport.close()
+        self.on_response_complete()
 
     def connection_lost(self, exc: Exception | None) -> None:
         super().connection_lost(exc)

@@ -1,7 +1,7 @@
 """Serving: an ASGI request for one row of the table in, the row's answer out."""
 
 import traceback
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from collections.abc import Set as AbstractSet
 from itertools import count
 from typing import Any
@@ -16,6 +16,7 @@ from noroshi.domain.records import KeyScope
 from noroshi.domain.requests import Caller
 from noroshi.entrypoints.api.answers import (
     Answer,
+    Header,
     answer_of,
     answer_of_bug,
     answer_of_problem,
@@ -74,6 +75,19 @@ class RowServer:
         except Exception as error:  # noqa: BLE001  whatever broke, the caller gets an answer that leaks nothing
             answer = self._refusal(error, scope, request_id)
         await deliver(answer, request_id, send)
+
+    async def answer_whole(self, headers: Sequence[Header], body: bytes) -> tuple[Answer, str]:
+        """To a request that is here from its first byte to its last, for a path without variable parts; and its id."""
+        request_id = self._request_ids.next()
+        try:
+            known = _headers_of_interest(headers)
+            caller = await self._admit({}, known.get(b"authorization"))
+            asked = None if self._body is None else self._body.decode(body)
+            key = _idempotency_key(known.get(b"idempotency-key")) if self.row.takes_idempotency_key else None
+            answer = answer_of(self.row, await self.row.run(self._desk, Call(caller, {}, _NO_QUERY, asked, key)))
+        except Exception as error:  # noqa: BLE001  as above
+            answer = self._refusal(error, {"headers": headers}, request_id)
+        return answer, request_id
 
     async def _call(self, scope: Scope, receive: Receive) -> Call[Any, Any]:
         headers = _headers_of_interest(scope["headers"])
@@ -163,7 +177,7 @@ async def refuse(problem: ProblemError, request_id: str, send: Send) -> None:
     await deliver(answer_of_problem(problem, request_id), request_id, send)
 
 
-def _headers_of_interest(headers: Iterable[tuple[bytes, bytes]]) -> dict[bytes, bytes]:
+def _headers_of_interest(headers: Sequence[Header]) -> dict[bytes, bytes]:
     return {name: value for name, value in headers if name in _OF_INTEREST}
 
 

@@ -102,10 +102,10 @@ async def _serve(
 
     noroshi = open_noroshi(is_dev=is_dev, on_broken=on_broken)
     announce = partial(_announce, settings, noroshi, listener.getsockname()[1], seat, is_dev=is_dev)
-    app = with_console(
-        build_app(noroshi), noroshi, public_url=settings.public_url, is_closing=lambda: server.should_exit
-    )
-    server = _Server(_uvicorn_config(settings, app, noroshi.most_streams), announce, noroshi.end_streams)
+    api = build_app(noroshi)
+    app = with_console(api, noroshi, public_url=settings.public_url, is_closing=lambda: server.should_exit)
+    connection = Connection.to(api.whole, settings.receive_within)
+    server = _Server(_uvicorn_config(settings, app, connection, noroshi.most_streams), announce, noroshi.end_streams)
     for number in (signal.SIGINT, signal.SIGTERM):
         signal.signal(number, server.handle_exit)
     if seat is not None:
@@ -138,11 +138,13 @@ async def _announce(settings: Settings, noroshi: Noroshi, port: int, seat: Seat 
         seat.report_ready()
 
 
-def _uvicorn_config(settings: Settings, app: ASGIApp, most_streams: int) -> uvicorn.Config:
+def _uvicorn_config(
+    settings: Settings, app: ASGIApp, connection: type[Connection], most_streams: int
+) -> uvicorn.Config:
     return uvicorn.Config(
         app,
         interface="asgi3",
-        http=Connection.receiving_within(settings.receive_within),
+        http=connection,
         ws=Socket,
         ws_max_size=_LONGEST_MESSAGE,
         ws_per_message_deflate=False,
