@@ -1,7 +1,7 @@
 """The API as an ASGI application: a desk in, an application that serves the route table out."""
 
 from collections import defaultdict
-from collections.abc import Awaitable, Iterable, Mapping
+from collections.abc import Iterable, Mapping
 from functools import cache
 
 from starlette.routing import Route, Router, WebSocketRoute
@@ -26,8 +26,8 @@ class Api:
         self._app = app
         self.whole = whole
 
-    def __call__(self, scope: Scope, receive: Receive, send: Send) -> Awaitable[None]:
-        return self._app(scope, receive, send)
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        await self._app(scope, receive, send)
 
 
 def build_app(desk: Desk, rows: Iterable[Row] = ROUTES, gate: Gatekeeper | None = None) -> Api:

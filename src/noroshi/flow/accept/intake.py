@@ -192,7 +192,9 @@ class Intake:
             raise ProblemError("overloaded", "too many deliveries are unfinished", retry_after=timedelta(seconds=30))
         waiting = _Waiting(batch, asyncio.get_running_loop())
         self._arrived.append(waiting)
-        self.wake()
+        self._is_wanted = True
+        if self._is_worth_a_turn():  # else the end of a turn under way wakes the loop
+            self._moved.set()
         return waiting
 
     def wake(self) -> None:

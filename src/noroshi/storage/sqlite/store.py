@@ -54,7 +54,7 @@ def open_store(
     connection = open_connection(path, vfs=vfs, synchronous=synchronous)
     schema = migrate(connection)
     group = CommitGroup(connection, clock, meter, crash_points, on_full)
-    readers = ThreadReaders(lambda: open_connection(path, vfs=vfs, is_reader=True, cache_kib=8192), clock)
+    readers = ThreadReaders(lambda: open_connection(path, vfs=vfs, is_reader=True), clock)
     checkpoints = Checkpoints(lambda: open_connection(path, vfs=vfs, synchronous=synchronous, cache_kib=1024))
     return SqliteStore(ThreadWriter(group, checkpoints, on_broken), readers, sealer, schema)
 
