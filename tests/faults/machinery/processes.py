@@ -147,6 +147,7 @@ class ServedNoroshi:
             raise RuntimeError("it is still running")
         self.data.mkdir(parents=True, exist_ok=True)
         began = time.monotonic()
+        self._await_silence(began + self._ready_within)
         words = [*self._words(), *self._more_words, "--data", str(self.data)]
         environment = {**self._environment, **environment}
         if CRADLE.can_bear(self._command, environment):
@@ -216,6 +217,13 @@ class ServedNoroshi:
         self._child = None
         return code
 
+    def _await_silence(self, deadline: float) -> None:
+        """Children of a life that was killed listen for a moment longer: they would be taken for the next one."""
+        while self._lives and _is_listened_to(self.port):
+            if time.monotonic() > deadline:
+                raise NotReadyError("what an earlier life has left still listens")
+            time.sleep(_LOOK_EVERY)
+
     def _wait_until_ready(self, deadline: float) -> None:
         while not _says_ready(self.port):
             code = self._running().end()
@@ -248,6 +256,11 @@ def free_port() -> int:
         probe.bind(("127.0.0.1", 0))
         port: int = probe.getsockname()[1]
         return port
+
+
+def _is_listened_to(port: int) -> bool:
+    with socket.socket() as probe:
+        return probe.connect_ex(("127.0.0.1", port)) == 0
 
 
 def _says_ready(port: int) -> bool:
