@@ -16,7 +16,7 @@ from noroshi.storage.postgres import history
 from noroshi.storage.postgres.connection import Connection, connect
 from noroshi.storage.postgres.days import AHEAD, day_of, present_days, shown
 from noroshi.storage.postgres.store import PostgresStore
-from tests.cast import HANAKO, TARO
+from tests.cast import HANAKO, TARO, crowd
 from tests.conformance.ground import Ground
 from tests.conformance.stores import HandClock, a_sealer
 
@@ -181,3 +181,19 @@ async def test_two_processes_do_not_drop_the_same_day(ground: Ground, onlooker: 
     ground.clock.move(KEPT)
     went = await asyncio.gather(*(ground.store.history.forget_before(ground.now, 100) for _ in range(4)))
     assert sum(went) == 2
+
+
+async def test_a_notification_that_is_sent_stays_on_its_page(ground: Ground, onlooker: asyncpg.Connection) -> None:
+    """Else every index would get a second entry for it."""
+    people = crowd(200)
+    await ground.meet(*people)
+    await ground.accept(*people)
+
+    async def pages() -> dict[bytes, str]:
+        rows = await onlooker.fetch("SELECT notification_id, split_part(ctid::text, ',', 1) FROM noroshi.notifications")
+        return {row[0]: row[1] for row in rows}
+
+    before = await pages()
+    while claims := (await ground.take()).claims:
+        await ground.store.queue.settle([ground.settlement(claim, Verdict.SENT) for claim in claims])
+    assert len(set(before.values())) > 3 and await pages() == before

@@ -37,19 +37,29 @@ LEFT JOIN suppressions s ON s.tenant = e.tenant AND s.kind = e.kind AND s.blind 
 -- name: usage_of_slice
 -- Per candidate and channel: how much was counted in the last hour and day, and whether the same content stands
 -- within the last five minutes in another batch. Parameters: candidates, hour ago, five minutes ago, day ago. Days
--- before the day before yesterday are looked into only if something was decided there of late.
-SELECT (a.place - 1)::integer, n.channel,
-    count(*) FILTER (WHERE n.standing = 2 AND n.at > $5), count(*) FILTER (WHERE n.standing = 2),
-    min(n.at) FILTER (WHERE n.standing = 2 AND n.at > $5), min(n.at) FILTER (WHERE n.standing = 2),
-    bool_or(n.content_hash = a.content_hash AND n.at > $6 AND substring(n.notification_id FROM 1 FOR 13) <> a.batch)
+-- before the day before yesterday are looked into only if something was decided there of late, those after tomorrow
+-- never.
+SELECT (a.place - 1)::integer, u.channel, u.in_hour, u.in_day, u.oldest_in_hour, u.oldest_in_day, u.is_duplicate
 FROM unnest($1::integer[], $2::text[], $3::bigint[], $4::bytea[])
     WITH ORDINALITY AS a(tenant, user_id, content_hash, batch, place)
-JOIN notifications n ON n.tenant = a.tenant AND n.user_id = a.user_id AND n.at > $7::bigint AND n.standing > 0
-    AND n.notification_id >= (
-        SELECT noroshi_first_id(least(($7::bigint / 86400000000 - 1)::integer, min(day)))
-        FROM late_days WHERE last_at > $7::bigint - 3600000000
-    )
-GROUP BY a.place, n.channel;
+CROSS JOIN LATERAL (
+    SELECT n.channel,
+        count(*) FILTER (WHERE n.standing = 2 AND n.at > $5) AS in_hour,
+        count(*) FILTER (WHERE n.standing = 2) AS in_day,
+        min(n.at) FILTER (WHERE n.standing = 2 AND n.at > $5) AS oldest_in_hour,
+        min(n.at) FILTER (WHERE n.standing = 2) AS oldest_in_day,
+        bool_or(
+            n.content_hash = a.content_hash AND n.at > $6 AND substring(n.notification_id FROM 1 FOR 13) <> a.batch
+        ) AS is_duplicate
+    FROM notifications n
+    WHERE n.tenant = a.tenant AND n.user_id = a.user_id AND n.at > $7::bigint AND n.standing > 0
+        AND n.notification_id >= (
+            SELECT noroshi_first_id(least(($7::bigint / 86400000000 - 1)::integer, min(day)))
+            FROM late_days WHERE last_at > $7::bigint - 3600000000
+        )
+        AND n.notification_id < (SELECT noroshi_first_id(($7::bigint / 86400000000 + 3)::integer))
+    GROUP BY n.channel
+) u;
 
 -- name: templates_of_slice
 -- The newest active version of each template by channel, locale and variant.
