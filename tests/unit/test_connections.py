@@ -226,16 +226,26 @@ async def test_a_small_request_is_answered_whole_and_so_is_the_next(wholly: tupl
         b"POST /?a=b HTTP/1.1\r\nHost: noroshi\r\nContent-Length: 4\r\n\r\nbody",
         b"PUT / HTTP/1.1\r\nHost: noroshi\r\nContent-Length: 4\r\n\r\nbody",
         b"POST / HTTP/1.1\r\nHost: noroshi\r\nTransfer-Encoding: chunked\r\n\r\n4\r\nbody\r\n0\r\n\r\n",
+        b"POST / HTTP/1.1\r\nHost: noroshi\r\nContent-Length: 65537\r\n\r\n" + bytes(65_537),
         b"POST / HTTP/1.1\r\nHost: noroshi\r\nContent-Length: 100000\r\n\r\n" + bytes(100_000),
         b"POST / HTTP/1.1\r\nHost: noroshi\r\n\r\n",
     ],
-    ids=["query", "method", "chunked", "large", "no length"],
+    ids=["query", "method", "chunked", "large", "larger", "no length"],
 )
 async def test_what_is_unusual_goes_the_usual_way(wholly: tuple[Product, Sender], request_: bytes) -> None:
     product, client = wholly
     client.send(request_)
     assert (await client.answer()).startswith(b"HTTP/1.1 200 OK\r\n")
     assert "whole" not in product.heard
+
+
+async def test_the_largest_that_is_small_comes_whole_in_any_number_of_pieces(wholly: tuple[Product, Sender]) -> None:
+    product, client = wholly
+    client.send(b"POST / HTTP/1.1\r\nHost: noroshi\r\nContent-Length: 65536\r\n\r\n")
+    for _ in range(16):
+        client.send(bytes(4096))
+        await asyncio.sleep(0.005)
+    assert (await client.next()).endswith(b"65536") and product.heard == ["whole"]
 
 
 async def test_who_asks_before_sending_is_answered_before(wholly: tuple[Product, Sender]) -> None:

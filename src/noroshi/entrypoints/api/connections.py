@@ -8,6 +8,7 @@ from datetime import timedelta
 from typing import Any, cast
 
 from uvicorn._types import ASGISendEvent
+from uvicorn.protocols.http.flow_control import HIGH_WATER_LIMIT
 from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol, RequestResponseCycle
 from uvicorn.protocols.websockets.websockets_sansio_impl import WebSocketsSansIOProtocol
 
@@ -23,7 +24,9 @@ _CycleOrNone = RequestResponseCycle | None
 """uvicorn has none before the first request, though it does not say so."""
 
 _OF_A_STREAM = b"/inbox/stream"
-_DIGITS_OF_A_LARGE_BODY = 6
+_DIGITS = 5
+"""A length that has more is no small one."""
+
 _TOO_SLOW = (
     b"HTTP/1.1 408 Request Timeout\r\nconnection: close\r\ncontent-type: text/plain; charset=utf-8\r\n"
     b"content-length: 32\r\n\r\nThe request did not come in time"
@@ -149,16 +152,17 @@ class Connection(HttpToolsProtocol):
             self.scope["extensions"] = {EXTENSION: cast(dict[object, object], self)}
 
     def _will_be_whole(self) -> bool:
-        """A small POST, with nothing before it that is still to be answered; whatever is unusual goes the usual way."""
+        """A small POST, with nothing before it that is still to be answered; whatever is unusual goes the usual way. Of
+        more than this limit uvicorn reads no further until somebody takes what has come."""
         cycle = cast(_CycleOrNone, self.cycle)
         if cycle is not None and not cycle.response_complete:
             return False
         if self.parser.get_method() != b"POST" or self.parser.should_upgrade() or self.expect_100_continue:
             return False
-        if self.limit_concurrency is not None and len(self.connections) >= self.limit_concurrency:
+        if self.limit_concurrency is not None and max(len(self.connections), len(self.tasks)) >= self.limit_concurrency:
             return False
         length = next((value for name, value in self.headers if name == b"content-length"), b"")
-        return length.isdigit() and len(length) < _DIGITS_OF_A_LARGE_BODY
+        return length.isdigit() and len(length) <= _DIGITS and int(length) <= HIGH_WATER_LIMIT
 
     def on_message_complete(self) -> None:
         super().on_message_complete()
