@@ -95,8 +95,10 @@ async def _replay(
 
 async def _forget(turn: Turn, tenant: TenantId, rows: Sequence[Row], kind: str, by: str) -> None:
     await turn.run_many("remove_dead_letter", [(tenant, row[0]) for row in rows])
-    detail = msgspec.json.encode({"by": by}).decode()
-    await write_ledger(turn, [LedgerRow(tenant, NotificationId(row[1]), turn.now, kind, detail) for row in rows])
+    told = [(NotificationId(row[1]), {"by": by, "endpoint": row[2]} if row[2] else {"by": by}) for row in rows]
+    await write_ledger(
+        turn, [LedgerRow(tenant, raw, turn.now, kind, msgspec.json.encode(detail).decode()) for raw, detail in told]
+    )
 
 
 def _read_dead_letter(row: Row) -> DeadLetter:

@@ -151,9 +151,11 @@ def _are_tries_counted(evidence: Evidence) -> Iterator[str]:
             continue
         failed = 0
         for noted in one.trail:
+            if noted.endpoint != letter.key.endpoint_id:
+                continue
             if noted.kind == "replayed":
                 failed = 0
-            elif noted.endpoint == letter.key.endpoint_id:
+            else:
                 failed += noted.kind == "failed" or (noted.kind == "dead_lettered" and "started_at" in noted.detail)
         if failed != letter.tries:
             yield f"{name_of(one)}: a dead letter of {letter.tries} tries, but {failed} failed"
@@ -186,9 +188,14 @@ def _is_give_up_kept(evidence: Evidence) -> Iterator[str]:
     )
     for key, count in takings.items():
         one = evidence.facts.notifications.get(key.notification_id)
-        replayed = 0 if one is None else len(one.noted("replayed"))
+        replayed = _replays(one, key)
         if count > 1 + replayed:
             yield f"{place_of(key)}, to be given up when in doubt, was taken {count} times"
+
+
+def _replays(one: NotificationFacts | None, key: DeliveryKey) -> int:
+    noted = () if one is None else one.noted("replayed")
+    return sum(entry.endpoint == key.endpoint_id for entry in noted)
 
 
 # I4, I5
@@ -260,7 +267,7 @@ def _are_transitions_legal(evidence: Evidence) -> Iterator[str]:
 def _is_poison_given_up(evidence: Evidence) -> Iterator[str]:
     for key, crashes in evidence.provider.poison_crashes.items():
         one = evidence.facts.notifications.get(key.notification_id)
-        replayed = 0 if one is None else len(one.noted("replayed"))
+        replayed = _replays(one, key)
         if crashes > MOST_CLAIMS * (1 + replayed):
             yield f"{place_of(key)} ended the process {crashes} times"
 
