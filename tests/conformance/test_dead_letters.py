@@ -93,7 +93,7 @@ async def test_a_replay_queues_again_with_fresh_tries(ground: Ground) -> None:  
     assert await ground.letters() == []
     view = await ground.view(batch_id)
     assert (view.status, view.reason) == (Status.QUEUED, None)
-    assert (view.trail[-1].kind, view.trail[-1].detail) == ("replayed", {"by": "operator"})
+    assert (view.trail[-1].kind, view.trail[-1].detail) == ("replayed", {"by": "operator", "endpoint": letter.endpoint_id})
     claim = await ground.claim()
     assert (claim.tries, claim.claims, claim.address) == (0, 1, HANAKO.email)
     assert (claim.expires_at, claim.wanted_at) == (None, ground.now)
@@ -206,7 +206,7 @@ async def test_a_discarded_letter_is_forgotten_and_its_notification_stays_dead(g
     assert (view.status, view.trail[-1].kind, view.trail[-1].detail) == (
         Status.DEAD_LETTERED,
         "discarded",
-        {"by": "operator"},
+        {"by": "operator", "endpoint": letter.endpoint_id},
     )
 
 
