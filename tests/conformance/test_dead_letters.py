@@ -93,7 +93,8 @@ async def test_a_replay_queues_again_with_fresh_tries(ground: Ground) -> None:  
     assert await ground.letters() == []
     view = await ground.view(batch_id)
     assert (view.status, view.reason) == (Status.QUEUED, None)
-    assert (view.trail[-1].kind, view.trail[-1].detail) == ("replayed", {"by": "operator", "endpoint": letter.endpoint_id})
+    told = {"by": "operator", "endpoint": letter.endpoint_id}
+    assert (view.trail[-1].kind, view.trail[-1].detail) == ("replayed", told)
     claim = await ground.claim()
     assert (claim.tries, claim.claims, claim.address) == (0, 1, HANAKO.email)
     assert (claim.expires_at, claim.wanted_at) == (None, ground.now)
