@@ -172,7 +172,10 @@ def test_a_worker_that_was_out_of_touch_sends_nothing_that_is_no_longer_its_own(
 ) -> None:  # F10, F16, W9, I3
     runs = {way.name: run(way, tmp_path / str(number), postgres_databases) for number, way in enumerate(WAYS)}
     for attempt in range(_CONTROLS):  # whether it holds claims when its time is up is chance
-        control = run(IGNORANT, tmp_path / f"control-{attempt}", postgres_databases, is_control=True)
+        try:
+            control = run(IGNORANT, tmp_path / f"control-{attempt}", postgres_databases, is_control=True)
+        except AssertionError:  # it had nothing left to be late with
+            continue
         if control.too_late > 0 and control.unexplained > 0:
             break
     _publish(runs, control)

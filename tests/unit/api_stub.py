@@ -486,6 +486,9 @@ class StubDesk:
             raise ProblemError("bad_signature", "The signature is missing.")
         self.heard.append((account, dict(headers), raw))
 
+    async def heed_pauses(self) -> None:
+        self.pauses_changed()
+
     def pauses_changed(self) -> None:
         self.changes += 1
 

@@ -148,6 +148,9 @@ class Noroshi:
     async def hear(self, account: str, headers: Mapping[str, str], raw: bytes) -> None:
         await self._tracker.hear(account, headers, raw)
 
+    async def heed_pauses(self) -> None:
+        await self._way.heed_pauses()
+
     def pauses_changed(self) -> None:
         self._way.look_again()
 

@@ -193,6 +193,11 @@ class Way:
         next round."""
         self._parts.announcements.tell_change()
 
+    async def heed_pauses(self) -> None:
+        """As `look_again`; in this process it has been done when this returns."""
+        self.look_again()
+        await self._see_through(self.dispatcher.refresh_pauses())
+
     def inbox_changed(self, owner: Owner, head: InboxHead) -> None:
         """Whoever looks at this inbox, in any process, is told so."""
         self._tell_inboxes([News(owner, head)])

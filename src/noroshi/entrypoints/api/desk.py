@@ -130,6 +130,11 @@ class Desk(Protocol):
         """A provider's webhook, as it came. Raises ProblemError."""
         ...
 
+    async def heed_pauses(self) -> None:
+        """Dispatch looks at the pauses again, and in this process has done so when this returns: what is accepted after
+        a pause was answered must not be sent."""
+        ...
+
     def pauses_changed(self) -> None:
         """Dispatch looks at the pauses again."""
         ...

@@ -36,7 +36,7 @@ async def add_pause(desk: Desk, call: Call[NoQuery, PauseBody]) -> PauseItem:
     if kind is PauseKind.CHANNEL and name is not None:
         known_channel(name, "name")
     pause = await desk.pauses.add(call.tenant, kind, name, call.caller.name)
-    desk.pauses_changed()
+    await desk.heed_pauses()
     return _show(pause)
 
 
