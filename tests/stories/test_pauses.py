@@ -6,6 +6,7 @@ import pytest
 
 from noroshi.domain.ids import DEFAULT_TENANT
 from noroshi.domain.records import PauseKind
+from noroshi.flow.way import Way
 from tests.cast import HANAKO, TARO, crowd
 from tests.stories.conftest import with_rounds
 from tests.stories.world import World
@@ -140,3 +141,13 @@ def test_a_pause_written_by_another_process_takes_effect_within_five_seconds(
 def test_a_pause_that_makes_no_sense_is_refused(world: World, body: dict[str, str], field: str) -> None:
     refused = world.call("POST", "/api/v1/pauses", body)
     assert (refused.status, refused["field"]) == (422, field)
+
+
+def test_from_the_answer_on_nothing_is_sent_though_the_word_of_it_comes_late(
+    world: World, monkeypatch: pytest.MonkeyPatch
+) -> None:  # N4.7
+    monkeypatch.setattr(Way, "look_again", lambda _: None)  # the word to every process; ours does not wait for it
+    pause(world, "everything")
+    world.ask(HANAKO, channels=["email"], priority="critical")
+    world.until_idle()
+    assert world.caught() == []

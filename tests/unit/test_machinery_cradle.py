@@ -5,6 +5,7 @@ import signal
 import subprocess
 import sys
 import time
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -17,6 +18,13 @@ MODULE = NOROSHI[-1]
 
 def alone_of(*words: str) -> subprocess.CompletedProcess[str]:
     return subprocess.run(words, env=importing_environment(), capture_output=True, text=True, check=False)
+
+
+def until(is_so: Callable[[], bool]) -> None:
+    deadline = time.monotonic() + 20
+    while not is_so():
+        assert time.monotonic() < deadline, "it never came about"
+        time.sleep(0.01)
 
 
 @pytest.fixture(scope="module")
@@ -32,22 +40,21 @@ def test_a_command_says_and_ends_as_it_would_by_itself(cradle: Cradle) -> None:
     assert alone.returncode == 2
 
 
-def test_its_surroundings_are_its_own(cradle: Cradle) -> None:
-    wrong = cradle.run(MODULE, ["doctor"], importing_environment(NOROSHI_PORT="noon"))
+def test_its_surroundings_are_its_own(cradle: Cradle, tmp_path: Path) -> None:
+    words = ["doctor", "--data", str(tmp_path)]
+    wrong = cradle.run(MODULE, words, importing_environment(NOROSHI_PORT="noon"))
     assert wrong.returncode == 2 and "NOROSHI_PORT" in wrong.stderr
-    assert "NOROSHI_PORT" not in cradle.run(MODULE, ["doctor"], importing_environment()).stderr
+    assert "NOROSHI_PORT" not in cradle.run(MODULE, words, importing_environment()).stderr
 
 
 def test_it_is_killed_alone_and_its_number_stays_its_own_until_it_is_reaped(cradle: Cradle, tmp_path: Path) -> None:
     words = ["serve", "--port", "0", "--data"]
     log = tmp_path / "log"
     one, other = (cradle.bear(MODULE, [*words, str(tmp_path / at)], importing_environment(), log, log) for at in "ab")
-    while not log.exists() or log.read_text().count("serving") < 2:
-        time.sleep(0.01)
+    until(lambda: log.exists() and log.read_text().count("serving") == 2)
     assert (os.getsid(one), os.getsid(other)) == (one, other)
     os.kill(one, signal.SIGKILL)
-    while cradle.end_of(one) is None:
-        time.sleep(0.01)
+    until(lambda: cradle.end_of(one) is not None)
     assert Path(f"/proc/{one}").exists() and cradle.reap(one) == -signal.SIGKILL
     assert not Path(f"/proc/{one}").exists() and cradle.end_of(other) is None
     os.killpg(other, signal.SIGTERM)
@@ -78,7 +85,5 @@ def test_it_is_gone_with_whoever_began_it() -> None:
         "print(cradle._process.pid, flush=True)\nimport os, signal\nos.kill(os.getpid(), signal.SIGKILL)\n"
     )
     pid = int(alone_of(sys.executable, "-c", script).stdout.split()[-1])
-    deadline = time.monotonic() + 10
-    while Path(f"/proc/{pid}/cmdline").exists() and Path(f"/proc/{pid}/cmdline").read_bytes():
-        assert time.monotonic() < deadline
-        time.sleep(0.01)
+    command = Path(f"/proc/{pid}/cmdline")
+    until(lambda: not command.exists() or not command.read_bytes())

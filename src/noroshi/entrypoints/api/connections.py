@@ -96,7 +96,7 @@ class WholeRequest:
 
 class Connection(HttpToolsProtocol):
     """A request for a stream may take the connection over, and then writes to it without anything between. One for
-    a path of `whole` is answered without a scope, messages and events, which cost as much as all we do for it.
+    a path of `whole` is answered without a scope, messages and events, a quarter of what is done for it.
 
     uvicorn waits for ever for a request to begin or to become whole: here both have their time (F15)."""
 
