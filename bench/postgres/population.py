@@ -95,6 +95,7 @@ def _pour(of: Population, into: PgPopulation) -> None:
     with into.connect() as connection:
         for table in TABLES:
             _pour_table(reader, connection, table)
+        connection.execute("INSERT INTO person_locks SELECT DISTINCT noroshi_person(tenant, user_id) FROM users")
         connection.execute("VACUUM ANALYZE")
     reader.close()
 

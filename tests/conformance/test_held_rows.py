@@ -67,3 +67,29 @@ async def test_a_cancel_waits_for_a_retry_that_is_being_settled(ground: Ground, 
         pass
     assert await ground.store.queue.unfinished() == 0
     assert (await ground.view(batch_id)).status is Status.CANCELLED
+
+
+async def test_who_is_decided_about_is_locked_without_a_mark_on_their_row(
+    ground: Ground, holder: asyncpg.Connection
+) -> None:  # DESIGN 5.5
+    await ground.meet(HANAKO)
+    await ground.write()
+    await holder.execute("BEGIN")
+    await holder.execute("SELECT 1 FROM person_locks FOR UPDATE")
+    accepting = asyncio.create_task(ground.accept(HANAKO))
+    await until_somebody_waits(holder)
+    assert not accepting.done()
+    await holder.execute("COMMIT")
+    await accepting
+    assert await holder.fetchval("SELECT xmax::text FROM users") == "0"
+
+
+async def test_locks_that_a_crash_of_the_database_took_along_are_made_again(
+    ground: Ground, holder: asyncpg.Connection
+) -> None:
+    people = await ground.crowd(30)
+    await ground.write()
+    await holder.execute("TRUNCATE person_locks")  # as recovery leaves it
+    await ground.accept(*people)
+    assert len((await ground.store.queue.take(EMAIL, 100, LEASE, frozenset())).claims) == len(people)
+    assert await holder.fetchval("SELECT count(*) FROM person_locks") == len(people)

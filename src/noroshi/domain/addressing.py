@@ -128,21 +128,22 @@ class DeadLetterRow(NamedTuple):
     at: Instant
 
 
-class RecipientFate(NamedTuple):
-    """What became of a recipient met for the first time: `code` is None if accepted."""
+class Rejected(NamedTuple):
+    """A recipient met for the first time who gets nothing on any channel, and why."""
 
     batch_id: BatchId
     position: int
     user_id: str
-    code: str | None
+    code: str
 
 
 class SliceChanges(Struct):
-    """What the decision wants written; for held candidates `notifications` replace their rows."""
+    """What the decision wants written; for held candidates `notifications` replace their rows. Recipients met for the
+    first time who are not among the `rejected` are accepted."""
 
     notifications: list[NotificationRow] = field(default_factory=list)
     deliveries: list[DeliveryRow] = field(default_factory=list)
     holds: list[HoldRow] = field(default_factory=list)
     ledger: list[LedgerRow] = field(default_factory=list)
     dead_letters: list[DeadLetterRow] = field(default_factory=list)
-    fates: list[RecipientFate] = field(default_factory=list)
+    rejected: list[Rejected] = field(default_factory=list)

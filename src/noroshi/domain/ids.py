@@ -48,8 +48,7 @@ def batch_id_for(request_id: RequestId, unix_ms: int) -> BatchId:
 def notification_id(batch_id: BatchId, position: int, channel_number: int) -> NotificationId:
     """The id of the notification to recipient `position` on the batch's channel `channel_number`."""
     ordinal = position * CHANNELS_PER_BATCH + channel_number + 1
-    low = int.from_bytes(batch_id[13:], "big") | ordinal
-    return NotificationId(batch_id[:13] + low.to_bytes(3, "big"))
+    return NotificationId(batch_id[:13] + ordinal.to_bytes(3, "big"))
 
 
 def place_in_batch(of: NotificationId) -> tuple[int, int]:

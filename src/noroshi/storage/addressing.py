@@ -1,21 +1,28 @@
 """Addressing in the store: candidates in, facts read and changes written, in a fixed number of statements."""
 
 from collections.abc import Sequence
+from collections.abc import Set as AbstractSet
 from datetime import timedelta
 from functools import lru_cache
+from itertools import groupby, repeat
+from operator import attrgetter
 
 import msgspec
 
 from noroshi.domain.addressing import Candidate, LedgerRow, Person, SliceChanges, SliceFacts, Usage
+from noroshi.domain.batches import BatchHead
 from noroshi.domain.ids import NotificationId, TenantId, notification_id
 from noroshi.domain.instants import Instant, plus
 from noroshi.domain.people import EndpointFact, Preferences
 from noroshi.domain.templates import TemplateChoice
-from noroshi.storage.turns import Turn
+from noroshi.storage.turns import Group, Turn
 
 _HOUR = timedelta(hours=-1)
 _DAY = timedelta(hours=-24)
 _CONTENT_WINDOW = timedelta(minutes=-5)
+_NEVER = Instant(0)
+_BATCH = attrgetter("batch")
+_USER_ID = attrgetter("user_id")
 
 _decode_preferences = lru_cache(maxsize=10_000)(msgspec.json.Decoder(Preferences).decode)
 """Many people wish the same: the same text gives the same, frozen, preferences."""
@@ -23,23 +30,27 @@ _decode_preferences = lru_cache(maxsize=10_000)(msgspec.json.Decoder(Preferences
 
 async def read_facts(turn: Turn, candidates: list[Candidate]) -> SliceFacts:
     """Everything the decision needs to know about these candidates."""
-    people = await _read_people(turn, sorted({(c.batch.tenant, c.user_id) for c in candidates}))
-    usage, duplicates = await _read_usage(turn, candidates)  # after the people, who are locked from then on
+    by_batch = [(batch, list(map(_USER_ID, some))) for batch, some in groupby(candidates, _BATCH)]
+    wanted: dict[TenantId, set[str]] = {}
+    for batch, users in by_batch:
+        wanted.setdefault(batch.tenant, set()).update(users)
+    people: list[Group] = [((tenant,), list(users)) for tenant, users in wanted.items()]
+    await turn.lock_people(people)
+    usage, duplicates = await _read_usage(turn, candidates, by_batch)
     return SliceFacts(
         now=turn.now,
         candidates=candidates,
-        people=people,
+        people=await _read_people(turn, people),
         usage=usage,
         duplicates=duplicates,
-        templates=await _read_templates(turn, candidates),
+        templates=await _read_templates(turn, {(batch.tenant, batch.template_id) for batch, _ in by_batch}),
     )
 
 
-async def _read_people(turn: Turn, users: list[tuple[TenantId, str]]) -> dict[tuple[TenantId, str], Person]:
+async def _read_people(turn: Turn, asked: Sequence[Group]) -> dict[tuple[TenantId, str], Person]:
     people: dict[tuple[TenantId, str], Person] = {}
-    for tenant, user_id, locale, timezone, text, endpoint_id, kind, is_active, is_suppressed in await turn.rows_for(
-        "people_of_slice", users
-    ):
+    for row in await turn.rows_for_people("people_of_slice", asked):
+        tenant, user_id, locale, timezone, text, endpoint_id, kind, is_active, is_suppressed = row
         fact = () if kind is None else (EndpointFact(endpoint_id, kind, is_active == 1, is_suppressed == 1),)
         known = people.get((tenant, user_id))
         if known is None:
@@ -51,27 +62,34 @@ async def _read_people(turn: Turn, users: list[tuple[TenantId, str]]) -> dict[tu
 
 
 async def _read_usage(
-    turn: Turn, candidates: Sequence[Candidate]
+    turn: Turn, candidates: Sequence[Candidate], by_batch: Sequence[tuple[BatchHead, list[str]]]
 ) -> tuple[dict[tuple[TenantId, str, str], Usage], set[NotificationId]]:
-    asked = [(c.batch.tenant, c.user_id, c.batch.content_hash, c.batch.batch_id[:13]) for c in candidates]
+    asked: list[Group] = []
+    places: list[tuple[int, int]] = []
+    first = 0
+    for batch, users in by_batch:
+        for number, channel in enumerate(batch.channels):
+            asked.append(((batch.tenant, channel, batch.content_hash, batch.batch_id[:13]), users))
+            places.extend(zip(range(first, first + len(users)), repeat(number)))
+        first += len(users)
     now = turn.now
-    rows = await turn.rows_for("usage_of_slice", asked, plus(now, _HOUR), plus(now, _CONTENT_WINDOW), plus(now, _DAY))
+    windows = (plus(now, _HOUR), plus(now, _CONTENT_WINDOW), plus(now, _DAY))
     usage: dict[tuple[TenantId, str, str], Usage] = {}
     duplicates: set[NotificationId] = set()
-    for index, channel, hour, day, oldest_in_hour, oldest_in_day, is_duplicate in rows:
+    for row in await turn.rows_for_people("usage_of_slice", asked, *windows):
+        place, hour, day, oldest_in_hour, oldest_in_day, is_duplicate = row
+        index, number = places[place]
         batch, position, user_id, _ = candidates[index]
-        usage[batch.tenant, user_id, channel] = Usage(
-            hour, day, Instant(oldest_in_hour or 0), Instant(oldest_in_day or 0)
-        )
-        if is_duplicate and channel in batch.channels:
-            duplicates.add(notification_id(batch.batch_id, position, batch.channels.index(channel)))
+        channel = batch.channels[number]
+        usage[batch.tenant, user_id, channel] = Usage(hour, day, oldest_in_hour or _NEVER, oldest_in_day or _NEVER)
+        if is_duplicate:
+            duplicates.add(notification_id(batch.batch_id, position, number))
     return usage, duplicates
 
 
 async def _read_templates(
-    turn: Turn, candidates: Sequence[Candidate]
+    turn: Turn, wanted: AbstractSet[tuple[TenantId, str]]
 ) -> dict[tuple[TenantId, str], list[TemplateChoice]]:
-    wanted = {(c.batch.tenant, c.batch.template_id) for c in candidates}
     choices: dict[tuple[TenantId, str], list[TemplateChoice]] = {}
     for tenant, template_id, channel, locale, variant, row, _ in await turn.rows_for(
         "templates_of_slice", list(wanted)

@@ -7,7 +7,7 @@ from typing import Any
 
 import msgspec
 
-from noroshi.domain.addressing import Candidate, LedgerRow, RecipientFate
+from noroshi.domain.addressing import Candidate, LedgerRow, Rejected
 from noroshi.domain.batches import BatchHead, BatchView, Earlier, NewBatch, Progress, Rejection
 from noroshi.domain.ids import BatchId, NotificationId, TenantId, batch_of, last_id_of, place_in_batch
 from noroshi.domain.instants import Instant, plus
@@ -40,9 +40,10 @@ _Place = tuple[TenantId, str]
 
 
 class _Open:
-    """A batch being decided in this turn: its head, whom it still has to reach, and its counts."""
+    """A batch being decided in this turn: its head, whom it still has to reach, how many of them this turn decides, and
+    its counts."""
 
-    __slots__ = ("head", "new", "next_recipient", "progress", "recipients", "user_ids")
+    __slots__ = ("head", "new", "next_recipient", "progress", "recipients", "taken", "user_ids")
 
     def __init__(self, head: BatchHead, user_ids: Sequence[str], next_recipient: int, progress: Progress) -> None:
         self.head = head
@@ -50,15 +51,15 @@ class _Open:
         self.recipients = len(user_ids)
         self.next_recipient = next_recipient
         self.progress = progress
+        self.taken = 0
         self.new: NewBatch | None = None
 
     def take(self, room: int) -> list[Candidate]:
         first = self.next_recipient
-        self.next_recipient = min(first + room, self.recipients)
-        return [
-            Candidate(self.head, position, self.user_ids[position], None)
-            for position in range(first, self.next_recipient)
-        ]
+        self.next_recipient = end = min(first + room, self.recipients)
+        self.taken += end - first
+        head, user_ids = self.head, self.user_ids
+        return [Candidate(head, position, user_ids[position], None) for position in range(first, end)]
 
     @property
     def left(self) -> int:
@@ -67,12 +68,6 @@ class _Open:
     @property
     def state(self) -> int:
         return 0 if self.left else 1
-
-    def note(self, fate: RecipientFate) -> None:
-        if fate.code is None:
-            self.progress.accepted += 1
-        else:
-            self.reject(fate.user_id, fate.code)
 
     def reject(self, user_id: str, code: str) -> None:
         progress = self.progress
@@ -150,9 +145,8 @@ class StoredBatches:
             changes = decide(await read_facts(turn, candidates))
             await write_changes(turn, candidates, changes)
             opened = {batch.head.batch_id: batch for batch in (*fresh, *waiting)}
-            for fate in changes.fates:
-                opened[fate.batch_id].note(fate)
-            await _write_rejections(turn, opened, changes.fates)
+            _count(opened, changes.rejected)
+            await _write_rejections(turn, opened, changes.rejected)
             result.lanes = {read_lane(name) for name in {row.lane for row in changes.deliveries}}
             result.deliveries = len(changes.deliveries)
             result.decided = len(candidates)
@@ -379,15 +373,17 @@ def _in_rounds(batches: Sequence[_Open], room: int) -> list[Candidate]:
     return taken
 
 
-async def _write_rejections(turn: Turn, opened: dict[BatchId, _Open], fates: Sequence[RecipientFate]) -> None:
-    await turn.run_many(
-        "insert_rejections",
-        [
-            (opened[fate.batch_id].head.tenant, fate.batch_id, fate.position, fate.user_id, fate.code)
-            for fate in fates
-            if fate.code is not None
-        ],
-    )
+def _count(opened: Mapping[BatchId, _Open], rejected: Sequence[Rejected]) -> None:
+    for batch in opened.values():
+        batch.progress.accepted += batch.taken
+    for one in rejected:
+        batch = opened[one.batch_id]
+        batch.progress.accepted -= 1
+        batch.reject(one.user_id, one.code)
+
+
+async def _write_rejections(turn: Turn, opened: Mapping[BatchId, _Open], rejected: Sequence[Rejected]) -> None:
+    await turn.run_many("insert_rejections", [(opened[one.batch_id].head.tenant, *one) for one in rejected])
 
 
 async def _write_new(turn: Turn, fresh: Sequence[_Open]) -> None:

@@ -13,7 +13,7 @@ from noroshi.storage.turns import Row
 PAGE_ROWS = 2_000
 PAGE_BYTES = 4_000_000
 
-OF_THE_STORE = frozenset({"duties", "late_days", "marks", "migrations", "notification_senders"})
+OF_THE_STORE = frozenset({"duties", "late_days", "marks", "migrations", "notification_senders", "person_locks"})
 """Tables that a store keeps for itself: they are made anew where its rows go."""
 
 SEEDED = frozenset({"tenants"})

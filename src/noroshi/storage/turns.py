@@ -13,6 +13,8 @@ from noroshi.domain.instants import Instant
 T = TypeVar("T")
 
 Row = tuple[Any, ...]
+Group = tuple[tuple[Any, ...], list[str]]
+"""What is the same for a group of people, and their user ids."""
 
 
 class Statements(Protocol):
@@ -31,12 +33,22 @@ class Statements(Protocol):
         set gives no rows."""
         ...
 
+    async def rows_for_people(self, name: str, asked: Sequence[Group], *parameters: Any) -> list[Row]:
+        """The same for many people, in groups of whom everything but the user id is the same. To the statement each is
+        a row of its own, with the user id last."""
+        ...
+
 
 class Turn(Statements, Protocol):
     """Statements that write, inside a transaction."""
 
     @property
     def now(self) -> Instant: ...
+
+    async def lock_people(self, people: Sequence[Group]) -> None:
+        """Nobody else decides about these people before our commit; what is read from here on is what those before us
+        have left. Asked once a turn: locks are taken in order."""
+        ...
 
     async def run(self, name: str, *parameters: Any) -> int:
         """Answers how many rows changed."""

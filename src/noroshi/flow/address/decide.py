@@ -5,6 +5,7 @@ hours, limits, lane. Nothing that will not be sent takes quota.
 """
 
 from collections.abc import Mapping, Sequence
+from typing import NamedTuple
 
 import msgspec
 
@@ -16,7 +17,7 @@ from noroshi.domain.addressing import (
     LedgerRow,
     NotificationRow,
     Person,
-    RecipientFate,
+    Rejected,
     SliceChanges,
     SliceFacts,
     Standing,
@@ -98,16 +99,31 @@ class Picks:
         return self._chosen[key]
 
 
-class Plan:
-    """One batch of a slice: its sort, its expiry and its templates."""
+class _Earlier(NamedTuple):
+    """What one person got on one channel from earlier in the same slice: its contents, and how many count."""
 
-    __slots__ = ("batch", "expires_at", "picks", "sort")
+    contents: tuple[int, ...]
+    counted: int
+
+    def and_then(self, other: "_Earlier") -> "_Earlier":
+        return _Earlier(self.contents + other.contents, self.counted + other.counted)
+
+
+_NOTHING = _Earlier((), 0)
+
+
+class Plan:
+    """One batch of a slice: its sort, its expiry and its templates, and what each who gets it has got."""
+
+    __slots__ = ("batch", "expires_at", "held", "picks", "queued", "sort")
 
     def __init__(self, batch: BatchHead, sort: Sort, picks: Picks) -> None:
         self.batch = batch
         self.sort = sort
         self.expires_at = _expiry(batch, sort.category)
         self.picks = picks
+        self.held = _Earlier((batch.content_hash,), 0)
+        self.queued = _Earlier((batch.content_hash,), 0 if sort.is_critical else 1)
 
 
 def _expiry(batch: BatchHead, category: Category) -> Instant | None:
@@ -128,16 +144,15 @@ class Addresser:
 
     def decide(self, facts: SliceFacts) -> SliceChanges:
         slice_ = _Slice(facts, self._default_locale)
-        plans: dict[bytes, Plan] = {}
         picks: dict[tuple[TenantId, str], Picks] = {}
+        plan: Plan | None = None
         for candidate in facts.candidates:
             batch = candidate.batch
-            plan = plans.get(batch.batch_id)
-            if plan is None:
+            if plan is None or plan.batch is not batch:  # those of one batch stand together
                 template = (batch.tenant, batch.template_id)
                 if template not in picks:
                     picks[template] = Picks(facts.templates.get(template, ()))
-                plan = plans[batch.batch_id] = Plan(batch, self._sort(batch), picks[template])
+                plan = Plan(batch, self._sort(batch), picks[template])
             slice_.decide(plan, candidate)
         return slice_.changes
 
@@ -156,38 +171,46 @@ class _Slice:
 
     def __init__(self, facts: SliceFacts, default_locale: str) -> None:
         self.changes = SliceChanges()
-        self._facts = facts
+        self._people = facts.people
+        self._usage = facts.usage
+        self._duplicates = facts.duplicates
         self._now = facts.now
         self._default_locale = default_locale
-        self._usage = dict(facts.usage)
-        self._contents: set[tuple[TenantId, str, str, int]] = set()
+        self._earlier: dict[tuple[TenantId, str, str], _Earlier] = {}
 
     def decide(self, plan: Plan, candidate: Candidate) -> None:
         batch, position, user_id, held_channel = candidate
-        person = self._facts.people.get((batch.tenant, user_id))
+        person = self._people.get((batch.tenant, user_id))
         if held_channel is not None:
-            self._decide_channel(plan, candidate, person, held_channel)
+            self._decide_held(plan, candidate, person, held_channel)
             return
         if person is None:
-            self.changes.fates.append(RecipientFate(batch.batch_id, position, user_id, Reason.UNKNOWN_USER))
+            self.changes.rejected.append(Rejected(batch.batch_id, position, user_id, Reason.UNKNOWN_USER))
             return
-        codes = [self._decide_channel(plan, candidate, person, number) for number in range(len(batch.channels))]
-        code = None if None in codes else codes[0]
-        self.changes.fates.append(RecipientFate(batch.batch_id, position, user_id, code))
+        first = code = self._decide_channel(plan, candidate, person, 0)
+        for number in range(1, len(batch.channels)):
+            code = self._decide_channel(plan, candidate, person, number) and code
+        if code is not None and first is not None:
+            self.changes.rejected.append(Rejected(batch.batch_id, position, user_id, first))
 
-    def _decide_channel(self, plan: Plan, candidate: Candidate, person: Person | None, number: int) -> str | None:
+    def _decide_held(self, plan: Plan, candidate: Candidate, person: Person | None, number: int) -> None:
+        if person is None:  # gone since
+            this = notification_id(plan.batch.batch_id, candidate.position, number)
+            self._suppress(plan, candidate, this, plan.batch.channels[number], Reason.UNKNOWN_USER)
+        else:
+            self._decide_channel(plan, candidate, person, number)
+
+    def _decide_channel(self, plan: Plan, candidate: Candidate, person: Person, number: int) -> str | None:
         """Writes what becomes of one notification; answers why not, or None."""
-        batch = plan.batch
+        batch, sort = plan.batch, plan.sort
         channel = batch.channels[number]
         this = notification_id(batch.batch_id, candidate.position, number)
-        if person is None:
-            return self._suppress(plan, candidate, this, channel, Reason.UNKNOWN_USER)
         wishes = person.preferences or _NO_WISHES
-        if not plan.sort.wants(wishes):
+        if not sort.wants(wishes):
             return self._suppress(plan, candidate, this, channel, Reason.CATEGORY_OFF)
-        if not plan.sort.wants_on(wishes, channel):
+        if not sort.wants_on(wishes, channel):
             return self._suppress(plan, candidate, this, channel, Reason.CHANNEL_OFF)
-        endpoints, missing = _usable(person, channel, plan.sort.kinds[number])
+        endpoints, missing = _usable(person, channel, sort.kinds[number])
         if missing is not None:
             return self._suppress(plan, candidate, this, channel, missing)
         template = plan.picks.template_for(channel, person.locale or self._default_locale)
@@ -195,41 +218,40 @@ class _Slice:
             return self._dead_letter(plan, candidate, this, number)
         if plan.expires_at is not None and plan.expires_at <= self._now:
             return self._suppress(plan, candidate, this, channel, Reason.EXPIRED)
-        content = (batch.tenant, candidate.user_id, channel, batch.content_hash)
-        if this in self._facts.duplicates or content in self._contents:
+        place = (batch.tenant, candidate.user_id, channel)
+        earlier = self._earlier.get(place, _NOTHING)
+        if this in self._duplicates or batch.content_hash in earlier.contents:
             return self._suppress(plan, candidate, this, channel, Reason.DUPLICATE)
-        if not plan.sort.is_urgent:
+        if not sort.is_urgent:
             until = quiet_until(wishes.quiet_hours, person.timezone, self._now)
             if until is not None:
-                self._contents.add(content)
+                self._earlier[place] = plan.held if earlier is _NOTHING else earlier.and_then(plan.held)
                 self._hold(plan, candidate, this, channel, until, HoldReason.QUIET_HOURS)
                 return None
-        over = self._over_limit(plan, candidate, wishes, channel)
-        if over is not None:
-            if plan.sort.category.over_limit is OverLimit.SUPPRESS:
-                return self._suppress(plan, candidate, this, channel, Reason.RATE_LIMITED)
-            self._contents.add(content)
-            self._hold(plan, candidate, this, channel, over, HoldReason.RATE_LIMITED)
-            return None
-        self._contents.add(content)
+        if not sort.is_critical:
+            limit = limit_for(channel, batch.priority, wishes.frequency_limit.get(channel))
+            usage = self._usage.get(place, _NO_USAGE)
+            over = over_until(usage if earlier is _NOTHING else self._added(usage, earlier.counted), limit, self._now)
+            if over is not None:
+                if sort.category.over_limit is OverLimit.SUPPRESS:
+                    return self._suppress(plan, candidate, this, channel, Reason.RATE_LIMITED)
+                self._earlier[place] = plan.held if earlier is _NOTHING else earlier.and_then(plan.held)
+                self._hold(plan, candidate, this, channel, over, HoldReason.RATE_LIMITED)
+                return None
+        self._earlier[place] = plan.queued if earlier is _NOTHING else earlier.and_then(plan.queued)
         self._queue(plan, candidate, this, number, endpoints, template)
         return None
 
-    def _over_limit(self, plan: Plan, candidate: Candidate, wishes: Preferences, channel: str) -> Instant | None:
-        if plan.sort.is_critical:
-            return None
-        limit = limit_for(channel, plan.batch.priority, wishes.frequency_limit.get(channel))
-        key = (plan.batch.tenant, candidate.user_id, channel)
-        usage = self._usage.get(key, _NO_USAGE)
-        over = over_until(usage, limit, self._now)
-        if over is None:
-            self._usage[key] = Usage(
-                usage.hour + 1,
-                usage.day + 1,
-                usage.oldest_in_hour if usage.hour else self._now,
-                usage.oldest_in_day if usage.day else self._now,
-            )
-        return over
+    def _added(self, usage: Usage, counted: int) -> Usage:
+        """With what was counted in this slice."""
+        if not counted:
+            return usage
+        return Usage(
+            usage.hour + counted,
+            usage.day + counted,
+            usage.oldest_in_hour if usage.hour else self._now,
+            usage.oldest_in_day if usage.day else self._now,
+        )
 
     def _queue(
         self,
@@ -240,24 +262,20 @@ class _Slice:
         endpoints: Sequence[EndpointId],
         template: TemplateChoice,
     ) -> None:
-        batch, changes, now = plan.batch, self.changes, self._now
-        standing = Standing.KEPT if plan.sort.is_critical else Standing.COUNTED
-        channel = batch.channels[number]
-        self._put(plan, candidate, this, channel, Status.QUEUED, None, standing, template.row)
+        batch, sort, changes, now = plan.batch, plan.sort, self.changes, self._now
+        user_id, channel, lane, row = candidate.user_id, batch.channels[number], sort.lanes[number], template.row
+        standing = Standing.KEPT if sort.is_critical else Standing.COUNTED
+        changes.notifications.append(
+            NotificationRow(
+                batch.tenant, this, user_id, channel, Status.QUEUED, None, now, batch.content_hash, standing, row
+            )
+        )
         is_released = candidate.held_channel is not None
+        wanted_at = now if is_released else batch.due_at
         for endpoint in endpoints:
             changes.deliveries.append(
                 DeliveryRow(
-                    batch.tenant,
-                    this,
-                    endpoint,
-                    plan.sort.lanes[number],
-                    now,
-                    candidate.user_id,
-                    batch.category,
-                    template.row,
-                    plan.expires_at,
-                    now if is_released else batch.due_at,
+                    batch.tenant, this, endpoint, lane, now, user_id, batch.category, row, plan.expires_at, wanted_at
                 )
             )
         if is_released:
@@ -270,23 +288,24 @@ class _Slice:
         this: NotificationId,
         channel: str,
         status: Status,
-        reason: str | None,
+        reason: str,
         standing: int,
-        template_row: int | None,
     ) -> None:
-        tenant, content_hash = plan.batch.tenant, plan.batch.content_hash
-        decided = (status, reason, self._now, content_hash, standing, template_row)
-        self.changes.notifications.append(NotificationRow(tenant, this, candidate.user_id, channel, *decided))
+        """Records a notification that is not queued."""
+        decided = (status, reason, self._now, plan.batch.content_hash, standing, None)
+        self.changes.notifications.append(
+            NotificationRow(plan.batch.tenant, this, candidate.user_id, channel, *decided)
+        )
 
     def _suppress(self, plan: Plan, candidate: Candidate, this: NotificationId, channel: str, reason: str) -> str:
-        self._put(plan, candidate, this, channel, Status.SUPPRESSED, reason, Standing.NONE, None)
+        self._put(plan, candidate, this, channel, Status.SUPPRESSED, reason, Standing.NONE)
         self._record(plan, this, "suppressed", {"code": reason})
         return reason
 
     def _hold(
         self, plan: Plan, candidate: Candidate, this: NotificationId, channel: str, until: Instant, reason: str
     ) -> None:
-        self._put(plan, candidate, this, channel, Status.SCHEDULED, reason, Standing.KEPT, None)
+        self._put(plan, candidate, this, channel, Status.SCHEDULED, reason, Standing.KEPT)
         self.changes.holds.append(HoldRow(plan.batch.tenant, this, until, reason))
         self._record(plan, this, "deferred", {"code": reason, "due_at": until})
 
@@ -294,7 +313,7 @@ class _Slice:
         batch, code = plan.batch, Reason.TEMPLATE_MISSING
         channel = batch.channels[number]
         error = f"template {batch.template_id} has no version for {channel}"
-        self._put(plan, candidate, this, channel, Status.DEAD_LETTERED, code, Standing.NONE, None)
+        self._put(plan, candidate, this, channel, Status.DEAD_LETTERED, code, Standing.NONE)
         self.changes.dead_letters.append(
             DeadLetterRow(
                 batch.tenant,

@@ -58,6 +58,7 @@ _SILENT_AFTER = timedelta(seconds=10)
 _OF_TURNS = {
     **_SETTINGS,
     "application_name": "noroshi turns",
+    "enable_seqscan": "off",
     "idle_in_transaction_session_timeout": f"{_SILENT_AFTER.total_seconds():.0f}s",
 }
 """A turn waits for nothing but the database: a process that is silent in the middle of one is frozen or cut off, and

@@ -13,14 +13,25 @@ from noroshi.ports.meter import Meter
 from noroshi.storage.postgres.connection import LOST, SCHEMA, Connection, Pool, unavailable
 from noroshi.storage.postgres.days import day_of_id, make_days
 from noroshi.storage.postgres.sql import COPIES, SQL
-from noroshi.storage.turns import Row, Statements, Turn
+from noroshi.storage.turns import Group, Row, Statements, Turn
 
 T = TypeVar("T")
 
 _MOST_TRIES = 5
+_BETWEEN_IDS = "\x1f"
+"""Nobody's id holds a control character: they are refused wherever ids come in."""
 
 _AGAIN = (asyncpg.DeadlockDetectedError, asyncpg.SerializationError, asyncpg.UniqueViolationError)
 """Two processes wanted the same at once: the turn is taken again, and then sees what the other did."""
+
+
+class _UnlockableError(Exception):
+    """The locks of some of these people are missing. They are made in a commit of their own, before the turn is taken
+    again: all locks of a turn are taken in order."""
+
+    def __init__(self, people: Sequence[Group]) -> None:
+        super().__init__("the locks of some people are missing")
+        self.people = people
 
 
 class PostgresStatements:
@@ -56,6 +67,18 @@ class PostgresStatements:
             return []
         return await self.rows(name, *zip(*asked, strict=True), *parameters)
 
+    async def rows_for_people(self, name: str, asked: Sequence[Group], *parameters: Any) -> list[Row]:
+        """The user ids of a group go as one text, and how many people stand before the group as the last column: to
+        send every id as a value of its own costs as much as deciding about it."""
+        if not asked:
+            return []
+        joined: list[tuple[Any, ...]] = []
+        before = 0
+        for same, users in asked:
+            joined.append((*same, _BETWEEN_IDS.join(users), before))
+            before += len(users)
+        return await self.rows_for(name, joined, *parameters)
+
 
 class PostgresTurn(PostgresStatements):
     """Statements that write, inside a transaction."""
@@ -70,6 +93,11 @@ class PostgresTurn(PostgresStatements):
     async def begin(self) -> None:
         await self.connection.execute("BEGIN")
         self.now = await self.moment()
+
+    async def lock_people(self, people: Sequence[Group]) -> None:
+        ((asked, locked),) = await self.rows_for_people("lock_people", people)
+        if locked < asked:
+            raise _UnlockableError(people)
 
     async def run(self, name: str, *parameters: Any) -> int:
         self.count += 1
@@ -140,6 +168,10 @@ class PostgresTurns:
             except asyncpg.CheckViolationError as missing:
                 if tries >= _MOST_TRIES or not await self._make_day(missing):
                     raise
+            except _UnlockableError as missing:
+                if tries >= _MOST_TRIES:
+                    raise
+                await self._make_locks(missing.people)
             except LOST as error:
                 raise unavailable(error) from error
 
@@ -160,6 +192,10 @@ class PostgresTurns:
         self._crash_points.reach(f"commit.{name}.after")
         self._meter.observe("store_commit_seconds", perf_counter() - started)
         return result
+
+    async def _make_locks(self, people: Sequence[Group]) -> None:
+        async with self._pool.borrow() as connection:
+            await PostgresStatements(connection, self._clock).rows_for_people("put_person_locks", people)
 
     async def _make_day(self, missing: asyncpg.CheckViolationError) -> bool:
         """A row for a day that nobody has made: the detail names its id."""

@@ -10,7 +10,7 @@ from noroshi.domain.instants import Instant
 from noroshi.ports.clock import Clock
 from noroshi.storage.errors import NewerSchemaError, UnsafeStoreError
 from noroshi.storage.sqlite.sql import SQL, migrations
-from noroshi.storage.turns import Row
+from noroshi.storage.turns import Group, Row
 
 T = TypeVar("T")
 
@@ -108,6 +108,9 @@ class SqliteStatements:
             return []
         self.count += 1
         return self.connection.execute(SQL[name], (_as_json(asked), *parameters)).fetchall()
+
+    async def rows_for_people(self, name: str, asked: Sequence[Group], *parameters: Any) -> list[Row]:
+        return await self.rows_for(name, [(*same, user_id) for same, users in asked for user_id in users], *parameters)
 
     async def run(self, name: str, *parameters: Any) -> int:
         """Answers how many rows changed."""

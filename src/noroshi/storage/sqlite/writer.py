@@ -17,7 +17,7 @@ from noroshi.ports.crash_points import CrashPoints
 from noroshi.ports.meter import Meter
 from noroshi.storage.sqlite.checkpoints import Checkpoints
 from noroshi.storage.sqlite.connection import BUSY_PATIENCE_MS, DISK_ERRORS, SqliteStatements, at_once
-from noroshi.storage.turns import Turn, Turns
+from noroshi.storage.turns import Group, Turn, Turns
 
 T = TypeVar("T")
 
@@ -50,6 +50,9 @@ class SqliteTurn(SqliteStatements):
         super().__init__(connection, writer.clock)
         self._writer = writer
         self.now = writer.clock.now()
+
+    async def lock_people(self, people: Sequence[Group]) -> None:
+        """There is one writer: nobody else decides about anybody."""
 
     def next_number(self, how_many: int = 1) -> int:
         """The first of `how_many` numbers never given before, in the order of time: fences, ledger places, ids."""

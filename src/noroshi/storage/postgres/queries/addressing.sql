@@ -18,48 +18,67 @@ JOIN batches b ON b.tenant = r.tenant AND b.batch_id = r.batch_id
 WHERE b.state < 2
 FOR SHARE OF b SKIP LOCKED;
 
+-- name: lock_people
+-- Locks people in order until the commit: limits and duplicates are decided for one person by one process at a time.
+-- How many locks were asked for, and how many there are.
+WITH asked AS MATERIALIZED (
+    SELECT DISTINCT noroshi_person(g.tenant, r.user_id) AS person
+    FROM unnest($1::integer[], $2::text[], $3::integer[]) AS g(tenant, user_ids, before)
+    CROSS JOIN unnest(string_to_array(g.user_ids, E'\x1f')) AS r(user_id)
+), locked AS (
+    SELECT l.person FROM asked a JOIN person_locks l ON l.person = a.person
+    ORDER BY l.person FOR NO KEY UPDATE OF l
+)
+SELECT (SELECT count(*) FROM asked), (SELECT count(*) FROM locked);
+
+-- name: put_person_locks
+-- Makes the locks of these people that are missing.
+INSERT INTO person_locks
+SELECT DISTINCT noroshi_person(g.tenant, r.user_id) AS person
+FROM unnest($1::integer[], $2::text[], $3::integer[]) AS g(tenant, user_ids, before)
+CROSS JOIN unnest(string_to_array(g.user_ids, E'\x1f')) AS r(user_id)
+ORDER BY person
+ON CONFLICT DO NOTHING;
+
 -- name: people_of_slice
 -- What addressing must know of the users of a slice: a row for each endpoint (without its address) and whether it is
--- suppressed, or one row with nulls for a user who has none. The users are locked in order until the commit: limits
--- and duplicates are decided for one person by one process at a time.
-WITH locked AS (
-    SELECT u.tenant, u.user_id, u.locale, u.timezone, u.preferences
-    FROM unnest($1::integer[], $2::text[]) AS r(tenant, user_id)
-    JOIN users u ON u.tenant = r.tenant AND u.user_id = r.user_id
-    ORDER BY u.tenant, u.user_id FOR NO KEY UPDATE OF u
-)
+-- suppressed, or one row with nulls for a user who has none.
 SELECT u.tenant, u.user_id, u.locale, u.timezone, u.preferences, e.endpoint_id, e.kind, e.is_active,
     s.reason IS NOT NULL
-FROM locked u
+FROM unnest($1::integer[], $2::text[], $3::integer[]) AS g(tenant, user_ids, before)
+CROSS JOIN unnest(string_to_array(g.user_ids, E'\x1f')) AS r(user_id)
+JOIN users u ON u.tenant = g.tenant AND u.user_id = r.user_id
 LEFT JOIN endpoints e ON e.tenant = u.tenant AND e.user_id = u.user_id
 LEFT JOIN suppressions s ON s.tenant = e.tenant AND s.kind = e.kind AND s.blind = e.blind;
 
 -- name: usage_of_slice
--- Per candidate and channel: how much was counted in the last hour and day, and whether the same content stands
--- within the last five minutes in another batch. Parameters: candidates, hour ago, five minutes ago, day ago. Days
--- before the day before yesterday are looked into only if something was decided there of late, those after tomorrow
--- never.
-SELECT (a.place - 1)::integer, u.channel, u.in_hour, u.in_day, u.oldest_in_hour, u.oldest_in_day, u.is_duplicate
-FROM unnest($1::integer[], $2::text[], $3::bigint[], $4::bytea[])
-    WITH ORDINALITY AS a(tenant, user_id, content_hash, batch, place)
+-- Per candidate on one channel who has had anything there: how much was counted in the last hour and day, and whether
+-- the same content stands within the last five minutes in another batch. Parameters: candidates, hour ago, five minutes
+-- ago, day ago. Days before the day before yesterday are looked into only if something was decided there of late,
+-- tomorrow only in the last hour before it: the clocks of others may be ahead.
+SELECT (a.before + r.place - 1)::integer, u.*
+FROM unnest($1::integer[], $2::text[], $3::bigint[], $4::bytea[], $5::text[], $6::integer[])
+    AS a(tenant, channel, content_hash, batch, user_ids, before)
+CROSS JOIN unnest(string_to_array(a.user_ids, E'\x1f')) WITH ORDINALITY AS r(user_id, place)
 CROSS JOIN LATERAL (
-    SELECT n.channel,
-        count(*) FILTER (WHERE n.standing = 2 AND n.at > $5) AS in_hour,
+    SELECT
+        count(*) FILTER (WHERE n.standing = 2 AND n.at > $7) AS in_hour,
         count(*) FILTER (WHERE n.standing = 2) AS in_day,
-        min(n.at) FILTER (WHERE n.standing = 2 AND n.at > $5) AS oldest_in_hour,
+        min(n.at) FILTER (WHERE n.standing = 2 AND n.at > $7) AS oldest_in_hour,
         min(n.at) FILTER (WHERE n.standing = 2) AS oldest_in_day,
         bool_or(
-            n.content_hash = a.content_hash AND n.at > $6 AND substring(n.notification_id FROM 1 FOR 13) <> a.batch
+            n.content_hash = a.content_hash AND n.at > $8 AND substring(n.notification_id FROM 1 FOR 13) <> a.batch
         ) AS is_duplicate
     FROM notifications n
-    WHERE n.tenant = a.tenant AND n.user_id = a.user_id AND n.at > $7::bigint AND n.standing > 0
+    WHERE n.tenant = a.tenant AND n.user_id = r.user_id AND n.channel = a.channel AND n.at > $9::bigint
+        AND n.standing > 0
         AND n.notification_id >= (
-            SELECT noroshi_first_id(least(($7::bigint / 86400000000 - 1)::integer, min(day)))
-            FROM late_days WHERE last_at > $7::bigint - 3600000000
+            SELECT noroshi_first_id(least(($9::bigint / 86400000000 - 1)::integer, min(day)))
+            FROM late_days WHERE last_at > $9::bigint - 3600000000
         )
-        AND n.notification_id < (SELECT noroshi_first_id(($7::bigint / 86400000000 + 3)::integer))
-    GROUP BY n.channel
-) u;
+        AND n.notification_id < (SELECT noroshi_first_id((($9::bigint + 90000000000) / 86400000000 + 1)::integer))
+) u
+WHERE u.is_duplicate IS NOT NULL;
 
 -- name: templates_of_slice
 -- The newest active version of each template by channel, locale and variant.

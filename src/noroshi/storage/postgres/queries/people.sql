@@ -1,5 +1,8 @@
 -- name: put_user
 -- Creates or replaces a user; preferences and data key stay.
+WITH lock AS (
+    INSERT INTO person_locks VALUES (noroshi_person($1, $2)) ON CONFLICT DO NOTHING
+)
 INSERT INTO users (tenant, user_id, data_key, name, locale, timezone, is_zone_confirmed, attributes, created_at, updated_at)
 VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $9)
 ON CONFLICT (tenant, user_id) DO UPDATE SET name = excluded.name, locale = excluded.locale,

@@ -22,22 +22,21 @@ LEFT JOIN endpoints e ON e.tenant = u.tenant AND e.user_id = u.user_id
 LEFT JOIN suppressions s ON s.tenant = e.tenant AND s.kind = e.kind AND s.blind = e.blind;
 
 -- name: usage_of_slice
--- Per candidate and channel: how much was counted in the last hour and day, and whether the same content stands
+-- Per candidate on one channel: how much was counted in the last hour and day, and whether the same content stands
 -- within the last five minutes in another batch. Parameters: candidates, hour ago, five minutes ago, day ago.
 -- (Materialized: otherwise the JSON is taken apart again for every row of the inner loop, at twice the cost.)
 WITH asked AS MATERIALIZED (
-    SELECT key AS place, value ->> 0 AS tenant, value ->> 1 AS user_id, value ->> 2 AS content_hash,
-        unhex(value ->> 3) AS batch
+    SELECT key AS place, value ->> 0 AS tenant, value ->> 1 AS channel, value ->> 2 AS content_hash,
+        unhex(value ->> 3) AS batch, value ->> 4 AS user_id
     FROM json_each(?1)
 )
-SELECT a.place, n.channel,
-    sum(n.standing = 2 AND n.at > ?2), sum(n.standing = 2),
+SELECT a.place, sum(n.standing = 2 AND n.at > ?2), sum(n.standing = 2),
     min(CASE WHEN n.standing = 2 AND n.at > ?2 THEN n.at END), min(CASE WHEN n.standing = 2 THEN n.at END),
     max(n.content_hash = a.content_hash AND n.at > ?3 AND substr(n.notification_id, 1, 13) <> a.batch)
 FROM asked a
 CROSS JOIN notifications n
-WHERE n.tenant = a.tenant AND n.user_id = a.user_id AND n.at > ?4 AND n.standing > 0
-GROUP BY a.place, n.channel;
+WHERE n.tenant = a.tenant AND n.user_id = a.user_id AND n.at > ?4 AND n.standing > 0 AND n.channel = a.channel
+GROUP BY a.place;
 
 -- name: templates_of_slice
 -- The newest active version of each template by channel, locale and variant.

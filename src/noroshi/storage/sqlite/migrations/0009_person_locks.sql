@@ -1,0 +1,1 @@
+-- Nothing here: the one writer decides about everybody. (PostgreSQL locks people.)
