@@ -34,6 +34,12 @@ def _as_pickle(thing: Any) -> bytes:
     """A callable crosses as its name and what it is bound to: both ends run the same code."""
     if not callable(thing):
         raise NotImplementedError(f"{type(thing).__name__} does not cross")
+    return _to_pickle(thing)
+
+
+@lru_cache(maxsize=16)
+def _to_pickle(thing: Callable[..., Any]) -> bytes:
+    """Remembered, since the same callable goes with every call."""
     return pickle.dumps(thing, pickle.HIGHEST_PROTOCOL)
 
 

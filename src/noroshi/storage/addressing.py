@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from collections.abc import Set as AbstractSet
 from datetime import timedelta
 from functools import lru_cache
-from itertools import groupby, repeat
+from itertools import groupby
 from operator import attrgetter
 
 import msgspec
@@ -30,13 +30,13 @@ _decode_preferences = lru_cache(maxsize=10_000)(msgspec.json.Decoder(Preferences
 
 async def read_facts(turn: Turn, candidates: list[Candidate]) -> SliceFacts:
     """Everything the decision needs to know about these candidates."""
-    by_batch = [(batch, list(map(_USER_ID, some))) for batch, some in groupby(candidates, _BATCH)]
+    by_batch = [(batch, list(some)) for batch, some in groupby(candidates, _BATCH)]
     wanted: dict[TenantId, set[str]] = {}
-    for batch, users in by_batch:
-        wanted.setdefault(batch.tenant, set()).update(users)
+    for batch, some in by_batch:
+        wanted.setdefault(batch.tenant, set()).update(map(_USER_ID, some))
     people: list[Group] = [((tenant,), list(users)) for tenant, users in wanted.items()]
     await turn.lock_people(people)
-    usage, duplicates = await _read_usage(turn, candidates, by_batch)
+    usage, duplicates = await _read_usage(turn, by_batch)
     return SliceFacts(
         now=turn.now,
         candidates=candidates,
@@ -62,26 +62,24 @@ async def _read_people(turn: Turn, asked: Sequence[Group]) -> dict[tuple[TenantI
 
 
 async def _read_usage(
-    turn: Turn, candidates: Sequence[Candidate], by_batch: Sequence[tuple[BatchHead, list[str]]]
+    turn: Turn, by_batch: Sequence[tuple[BatchHead, list[Candidate]]]
 ) -> tuple[dict[tuple[TenantId, str, str], Usage], set[NotificationId]]:
     asked: list[Group] = []
-    places: list[tuple[int, int]] = []
-    first = 0
-    for batch, users in by_batch:
+    places: list[tuple[Candidate, int]] = []
+    for batch, some in by_batch:
+        users = list(map(_USER_ID, some))
         for number, channel in enumerate(batch.channels):
             asked.append(((batch.tenant, channel, batch.content_hash, batch.batch_id[:13]), users))
-            places.extend(zip(range(first, first + len(users)), repeat(number)))
-        first += len(users)
+            places += [(candidate, number) for candidate in some]
     now = turn.now
     windows = (plus(now, _HOUR), plus(now, _CONTENT_WINDOW), plus(now, _DAY))
     usage: dict[tuple[TenantId, str, str], Usage] = {}
     duplicates: set[NotificationId] = set()
     for row in await turn.rows_for_people("usage_of_slice", asked, *windows):
         place, hour, day, oldest_in_hour, oldest_in_day, is_duplicate = row
-        index, number = places[place]
-        batch, position, user_id, _ = candidates[index]
-        channel = batch.channels[number]
-        usage[batch.tenant, user_id, channel] = Usage(hour, day, oldest_in_hour or _NEVER, oldest_in_day or _NEVER)
+        (batch, position, user_id, _), number = places[place]
+        key = (batch.tenant, user_id, batch.channels[number])
+        usage[key] = Usage(hour, day, oldest_in_hour or _NEVER, oldest_in_day or _NEVER)
         if is_duplicate:
             duplicates.add(notification_id(batch.batch_id, position, number))
     return usage, duplicates

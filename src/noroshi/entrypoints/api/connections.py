@@ -161,8 +161,10 @@ class Connection(HttpToolsProtocol):
             return False
         if self.limit_concurrency is not None and max(len(self.connections), len(self.tasks)) >= self.limit_concurrency:
             return False
-        length = next((value for name, value in self.headers if name == b"content-length"), b"")
-        return length.isdigit() and len(length) <= _DIGITS and int(length) <= HIGH_WATER_LIMIT
+        for name, length in self.headers:
+            if name == b"content-length":
+                return length.isdigit() and len(length) <= _DIGITS and int(length) <= HIGH_WATER_LIMIT
+        return False
 
     def on_message_complete(self) -> None:
         super().on_message_complete()
