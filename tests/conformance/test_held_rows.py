@@ -8,6 +8,7 @@ import pytest
 
 from noroshi.domain.deliveries import Claim, Verdict
 from noroshi.domain.ids import BatchId
+from noroshi.domain.problems import ProblemError
 from noroshi.domain.states import Status
 from noroshi.storage.postgres.connection import connect
 from tests.cast import HANAKO
@@ -16,6 +17,7 @@ from tests.conformance.stores import STORES, HandClock
 
 WAITING = """SELECT count(*) FROM pg_stat_activity
 WHERE wait_event_type = 'Lock' AND datname = current_database()"""
+END_WHO_WAITS = f"SELECT pg_terminate_backend(pid) {WAITING.partition('count(*)')[2]}"
 HOLD = "SELECT 1 FROM deliveries FOR UPDATE"
 
 
@@ -93,3 +95,22 @@ async def test_locks_that_a_crash_of_the_database_took_along_are_made_again(
     await ground.accept(*people)
     assert len((await ground.store.queue.take(EMAIL, 100, LEASE, frozenset())).claims) == len(people)
     assert await holder.fetchval("SELECT count(*) FROM person_locks") == len(people)
+
+
+async def test_a_server_lost_while_locks_are_made_again_is_waited_for(
+    ground: Ground, holder: asyncpg.Connection
+) -> None:  # F6: such a call was answered 500
+    await ground.meet(HANAKO)
+    await ground.write()
+    await holder.execute("TRUNCATE person_locks")
+    await holder.execute("BEGIN")
+    await holder.execute("LOCK TABLE person_locks IN SHARE MODE")  # they may be looked for, not made
+    accepting = asyncio.create_task(ground.accept(HANAKO))
+    await until_somebody_waits(holder)
+    await holder.execute(END_WHO_WAITS)
+    with pytest.raises(ProblemError) as refused:
+        await accepting
+    assert refused.value.kind.code == "store_unavailable"
+    await holder.execute("COMMIT")
+    await ground.accept(HANAKO)
+    assert await holder.fetchval("SELECT count(*) FROM person_locks") == 1

@@ -155,6 +155,13 @@ class PostgresTurns:
         *,
         is_urgent: bool = False,  # noqa: ARG002 - turns run side by side: there is no line to jump
     ) -> T:
+        try:
+            return await self._take_until_done(name, work)
+        except LOST as error:
+            raise unavailable(error) from error
+
+    async def _take_until_done(self, name: str, work: Callable[[Turn], Coroutine[Any, Any, T]]) -> T:
+        """Taken again after another was in the way, and after what it needs was made."""
         tries = 0
         while True:
             tries += 1
@@ -172,8 +179,6 @@ class PostgresTurns:
                 if tries >= _MOST_TRIES:
                     raise
                 await self._make_locks(missing.people)
-            except LOST as error:
-                raise unavailable(error) from error
 
     async def _take(self, connection: Connection, name: str, work: Callable[[Turn], Coroutine[Any, Any, T]]) -> T:
         started = perf_counter()
