@@ -62,7 +62,8 @@ _OF_TURNS = {
     "idle_in_transaction_session_timeout": f"{_SILENT_AFTER.total_seconds():.0f}s",
 }
 """A turn waits for nothing but the database: a process that is silent in the middle of one is frozen or cut off, and
-must not keep its locks (an account's row is every sender's) until somebody notices."""
+must not keep its locks (an account's row is every sender's) until somebody notices. Its statements ask for sets whose
+size the planner cannot see, of tables that were small when it last looked: none is meant to read a whole table."""
 
 _END_SILENT = """
     SELECT count(pg_terminate_backend(pid)) FROM pg_stat_activity
