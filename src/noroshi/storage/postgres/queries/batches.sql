@@ -16,10 +16,12 @@ FROM unnest($1::integer[], $2::text[]) AS r(tenant, idempotency_key)
 JOIN idempotency_keys k ON k.tenant = r.tenant AND k.idempotency_key = r.idempotency_key;
 
 -- name: forget_idempotency_keys
--- Removes keys that nobody may rely on any more, a page at a time.
-DELETE FROM idempotency_keys WHERE (tenant, idempotency_key) IN (
+-- Removes keys that nobody may rely on any more, a page at a time. (Picked first: a page within IN may be picked again
+-- for every row.)
+WITH page AS MATERIALIZED (
     SELECT tenant, idempotency_key FROM idempotency_keys WHERE expires_at <= $1 LIMIT $2 FOR UPDATE SKIP LOCKED
-);
+)
+DELETE FROM idempotency_keys k USING page p WHERE k.tenant = p.tenant AND k.idempotency_key = p.idempotency_key;
 
 -- name: insert_batch
 -- Keeps batches with what was decided of them in the same commit.

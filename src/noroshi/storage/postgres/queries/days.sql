@@ -18,11 +18,12 @@ WHERE notification_id >= $1 AND notification_id < $2;
 
 -- name: forget_dead_letters_of_day
 -- Removes a page of the dead letters between two ids.
-DELETE FROM dead_letters WHERE (tenant, dead_letter_id) IN (
+WITH page AS MATERIALIZED (
     SELECT tenant, dead_letter_id FROM dead_letters
     WHERE tenant IN (SELECT tenant FROM tenants) AND notification_id >= $1 AND notification_id < $2 LIMIT $3
     FOR UPDATE
-);
+)
+DELETE FROM dead_letters d USING page p WHERE d.tenant = p.tenant AND d.dead_letter_id = p.dead_letter_id;
 
 -- name: forget_message_ids_of_day
 -- Removes the message ids that a page of the ledger names; answers the last place of the page.

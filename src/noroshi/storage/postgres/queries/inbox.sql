@@ -130,6 +130,7 @@ INSERT INTO spent_tickets (tenant, ticket, expires_at) VALUES ($1, $2, $3) ON CO
 
 -- name: forget_tickets
 -- Forgets some tickets that have expired: those open nothing anyway.
-DELETE FROM spent_tickets WHERE (tenant, ticket) IN (
+WITH page AS MATERIALIZED (
     SELECT tenant, ticket FROM spent_tickets WHERE expires_at < $1 LIMIT $2 FOR UPDATE SKIP LOCKED
-);
+)
+DELETE FROM spent_tickets t USING page p WHERE t.tenant = p.tenant AND t.ticket = p.ticket;

@@ -47,14 +47,16 @@ UPDATE requests SET state = 0, code = NULL, error = NULL WHERE tenant = $1 AND r
 
 -- name: free_request_keys
 -- Frees keys that nobody may rely on any more, a page at a time.
-UPDATE requests SET idempotency_key = NULL WHERE (tenant, request_id) IN (
+WITH page AS MATERIALIZED (
     SELECT tenant, request_id FROM requests
     WHERE idempotency_key IS NOT NULL AND state <> 0 AND created_at <= $1 LIMIT $2 FOR UPDATE SKIP LOCKED
-);
+)
+UPDATE requests r SET idempotency_key = NULL FROM page p WHERE r.tenant = p.tenant AND r.request_id = p.request_id;
 
 -- name: forget_requests
 -- Removes requests below an id that no longer wait, a page at a time: ids are in the order of time.
-DELETE FROM requests WHERE (tenant, request_id) IN (
+WITH page AS MATERIALIZED (
     SELECT tenant, request_id FROM requests
     WHERE tenant IN (SELECT tenant FROM tenants) AND request_id < $1 AND state <> 0 LIMIT $2 FOR UPDATE SKIP LOCKED
-);
+)
+DELETE FROM requests r USING page p WHERE r.tenant = p.tenant AND r.request_id = p.request_id;
