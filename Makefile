@@ -2,7 +2,9 @@
 PYTHON ?= $(shell command -v python3.11 || command -v python3)
 VENV := .venv
 BIN := $(VENV)/bin
-PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check --require-hashes --only-binary :all:
+# The locks name everything, so pip follows no dependency by itself: one with an extra it would look up anew, and fail at whatever
+# release is newer than the lock.
+PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check --require-hashes --no-deps --only-binary :all:
 PYTEST := $(BIN)/python -m pytest
 
 # Compiled modules are kept, whatever the surroundings say: the tests start hundreds of processes, and each would compile all anew.
@@ -84,4 +86,5 @@ $(VENV)/run.stamp: $(VENV)/pyvenv.cfg requirements/run.lock
 
 $(VENV)/test.stamp: $(VENV)/run.stamp requirements/test.lock
 	$(PIP) -r requirements/test.lock
+	@$(BIN)/python -m pip --disable-pip-version-check check > $(VENV)/check.txt || { cat $(VENV)/check.txt >&2; exit 1; }
 	@touch $@

@@ -100,6 +100,15 @@ def test_the_longest_tests_come_first_and_the_others_as_they_were(project: pytes
     assert found == [LONGEST_FIRST[0], LONGEST_FIRST[1], "tests/faults/test_a.py", "tests/stories/test_b.py"]
 
 
+def test_pip_installs_what_the_locks_name_and_looks_for_nothing_else() -> None:
+    """A dependency with an extra would be looked up anew, and found in a release that no lock names."""
+    makefile = (ROOT / "Makefile").read_text()
+    (pip,) = re.findall(r"^PIP := (.*)$", makefile, re.MULTILINE)
+    assert {"--require-hashes", "--no-deps"} <= set(pip.split())
+    assert re.findall(r"^\t(.*)-r requirements/\w+\.lock$", makefile, re.MULTILINE) == ["$(PIP) "] * 2
+    assert "pip --disable-pip-version-check check" in makefile, "nor may anything be missing in them"
+
+
 def test_the_gate_keeps_to_that_order_and_every_name_in_it_is_a_file() -> None:
     assert [name for name in LONGEST_FIRST if not (ROOT / name).is_file()] == []
     runs = re.findall(r"^\t.*--dist loadgroup.*$", (ROOT / "Makefile").read_text(), re.MULTILINE)
