@@ -12,6 +12,7 @@ import uvicorn
 from uvicorn.server import ServerState
 from websockets.asyncio.client import connect
 
+from noroshi.entrypoints.api import connections
 from noroshi.entrypoints.api.answers import Answer
 from noroshi.entrypoints.api.connections import AnswerWhole, Connection, Socket
 
@@ -29,6 +30,7 @@ class Product:
 
     def __init__(self, *, waits_before: float = 0, waits_after: float = 0) -> None:
         self.heard: list[str] = []
+        self.asked: list[tuple[dict[bytes, bytes], bytes]] = []
         self._waits_before, self._waits_after = waits_before, waits_after
 
     async def __call__(self, scope: Any, receive: Any, send: Any) -> None:
@@ -48,8 +50,9 @@ class Product:
         await send({"type": "http.response.start", "status": 200, "headers": [(b"content-length", b"%d" % len(body))]})
         await send({"type": "http.response.body", "body": body})
 
-    async def whole(self, _headers: Sequence[tuple[bytes, bytes]], body: bytes) -> tuple[Answer, str]:
+    async def whole(self, headers: Sequence[tuple[bytes, bytes]], body: bytes) -> tuple[Answer, str]:
         self.heard.append("whole")
+        self.asked.append((dict(headers), body))
         await asyncio.sleep(self._waits_before + self._waits_after)
         return Answer(200, b"text/plain", str(len(body)).encode()), "the-id"
 
@@ -246,6 +249,116 @@ async def test_the_largest_that_is_small_comes_whole_in_any_number_of_pieces(who
         client.send(bytes(4096))
         await asyncio.sleep(0.005)
     assert (await client.next()).endswith(b"65536") and product.heard == ["whole"]
+
+
+@pytest.fixture
+def parsed(monkeypatch: pytest.MonkeyPatch) -> list[bytes]:
+    """The paths of the requests that the parser has read."""
+    seen: list[bytes] = []
+    read = Connection.on_headers_complete
+
+    def note(self: Connection) -> None:
+        seen.append(self.url)
+        read(self)
+
+    monkeypatch.setattr(Connection, "on_headers_complete", note)
+    return seen
+
+
+def posted(body: bytes, key: bytes = b"a", path: bytes = b"/") -> bytes:
+    return b"POST %b HTTP/1.1\r\nHost: noroshi\r\nKey: %b\r\nContent-Length: %d\r\n\r\n%b" % (
+        path,
+        key,
+        len(body),
+        body,
+    )
+
+
+async def test_a_head_that_is_known_to_the_letter_is_not_parsed_again(
+    parsed: list[bytes], wholly: tuple[Product, Sender]
+) -> None:
+    product, client = wholly
+    for body, key in ((b"one", b"a"), (b"two", b"a"), (b"four", b"a"), (b"six", b"b"), (b"ten", b"a"), (b"five", b"a")):
+        client.send(posted(body, key))
+        assert (await client.answer()).endswith(b"\r\n\r\n%d" % len(body))
+    assert [(headers[b"key"], headers[b"content-length"], body) for headers, body in product.asked] == [
+        (b"a", b"3", b"one"),
+        (b"a", b"3", b"two"),
+        (b"a", b"4", b"four"),
+        (b"b", b"3", b"six"),
+        (b"a", b"3", b"ten"),
+        (b"a", b"4", b"five"),
+    ]
+    assert parsed == [b"/"] * 3
+
+
+async def test_a_known_head_is_parsed_where_it_is_not_a_request_of_its_own(
+    parsed: list[bytes], wholly: tuple[Product, Sender]
+) -> None:
+    product, client = wholly
+    known = posted(b"known")
+    for pieces in (
+        [known],
+        [posted(known)],  # inside another's body
+        [posted(known)[: -len(known)], known],  # as another's body
+        [b"\r\n", known],
+        [known[:-2], known[-2:]],
+        [known],
+    ):
+        for piece in pieces:
+            client.send(piece)
+            await asyncio.sleep(0.02)
+        assert b"200 OK" in await client.next()
+    assert [body for _, body in product.asked] == [b"known", known, known, b"known", b"known", b"known"]
+    assert len(parsed) == 5
+
+
+async def test_known_heads_are_few_and_small(wholly: tuple[Product, Sender], monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(connections, "_MOST_KNOWN_HEADS", 2)
+    _, client = wholly
+    kept: list[dict[bytes, Any]] = []
+    remember = Connection._remember_head
+
+    def note(self: Connection, data: bytes, end: int) -> None:
+        remember(self, data, end)
+        kept.append(dict(self.heads))
+
+    monkeypatch.setattr(Connection, "_remember_head", note)
+    for key in (b"a", b"b", b"c" * 5000, b"d"):
+        client.send(posted(b"body", key))
+        await client.answer()
+    found = [[head.split(b"Key: ")[1][:1] for head in heads] for heads in kept]
+    assert found == [[b"a"], [b"a", b"b"], [b"a", b"b"], [b"b", b"d"]]
+
+
+async def test_what_is_written_in_one_turn_of_the_loop_goes_out_together_at_its_end() -> None:
+    outbox, written = connections.Outbox(), list[str]()
+    outbox.put(lambda: written.append("first"))
+    outbox.put(lambda: written.append("second"))
+    assert written == []
+    await asyncio.sleep(0)
+    assert written == ["first", "second"]
+    outbox.put(lambda: written.append("third"))
+    await asyncio.sleep(0)
+    assert written == ["first", "second", "third"]
+
+
+async def test_two_servers_share_neither_heads_nor_outbox() -> None:
+    one, other = Connection.to({}, SPAN), Connection.to({}, SPAN)
+    assert one.heads is not other.heads
+    assert one.outbox is not other.outbox
+
+
+async def test_a_connection_is_closed_when_it_has_rested_for_long_and_not_before() -> None:
+    product, clock = Product(), asyncio.get_running_loop().time
+    async with listening(product, keep_alive=0.3, whole={b"/": product.whole}) as port, Sender.at(port) as client:
+        for _ in range(5):
+            client.send(WHOLE)
+            await client.answer()
+            await asyncio.sleep(0.1)
+        began = clock()
+        assert await client.rest() == b""
+    assert 0.1 < clock() - began < 0.6
 
 
 async def test_who_asks_before_sending_is_answered_before(wholly: tuple[Product, Sender]) -> None:

@@ -45,7 +45,7 @@ async def watched(noroshi: Noroshi, host: str, port: int | None) -> AsyncIterato
         return
     config = uvicorn.Config(
         build_app(noroshi, HEALTH_ROUTES),
-        http=Connection,
+        http=Connection.to({}),
         ws="none",
         lifespan="off",
         log_config=None,
