@@ -2,20 +2,17 @@
 
 import asyncio
 import os
-import time
 from datetime import timedelta
 from pathlib import Path
 
 import pytest
 
-from noroshi.domain.instants import plus
 from tests.faults.machinery.kept_store import StoreDatabases
 from tests.faults.machinery.reckoning import Reckoning, render, render_problems
 from tests.faults.machinery.report import publish
 from tests.faults.sweep.fleet import Fleet, Member
 from tests.faults.sweep.kills import Callers, Plan, bodies, portions
 from tests.faults.sweep.seeded import seed
-from tests.faults.sweep.trial import now
 from tests.services.databases import Databases
 from tests.stand_ins.ledger_provider.wire import Conduct
 
@@ -27,7 +24,6 @@ ROLLING = Plan(kills=100 if IS_FULL else 20, messages=10_000 if IS_FULL else 2_0
 ABRUPT = Plan(kills=4, messages=600, max_batch=3, delay=timedelta(seconds=1))
 
 _BUSY_SECONDS = 0.3
-_PATIENCE_TURNS = 500
 
 
 def run(plan: Plan, folder: Path, databases: Databases, *, is_abrupt: bool = False) -> Reckoning:
@@ -48,7 +44,7 @@ async def _roll(fleet: Fleet, plan: Plan, *, is_abrupt: bool) -> None:
         await asyncio.sleep(_BUSY_SECONDS)
         member = fleet.members[number % len(fleet.members)]
         if is_abrupt:
-            await asyncio.to_thread(_kill_amid, fleet, member, plan.delay)
+            await asyncio.to_thread(_kill_amid, fleet, member)
         else:
             await asyncio.to_thread(_restart, member)
     fleet.provider.behave(Conduct())
@@ -61,13 +57,9 @@ def _restart(member: Member) -> None:
     member.start()
 
 
-def _kill_amid(fleet: Fleet, member: Member, delay: timedelta) -> None:
+def _kill_amid(fleet: Fleet, member: Member) -> None:
     """Ends it while the provider holds something of its that is not answered yet."""
-    for _ in range(_PATIENCE_TURNS):
-        since = plus(now(), -delay / 2)
-        if any(entry.sender == member.sender and entry.at > since for entry in fleet.provider.taken()):
-            break
-        time.sleep(0.02)
+    fleet.provider.await_flight(member.sender)
     member.process.kill()
     member.start()
 

@@ -286,3 +286,21 @@ def test_the_largest_second_is_any_window_not_one_of_the_clock() -> None:  # I9
 
     assert largest_second([]) == 0
     assert largest_second(taken(1500, 600, 700, 1599, 1600, 5000)) == 4
+
+
+def test_a_flight_is_told_of_while_it_lasts_and_to_nobody_else(provider: LedgerProvider) -> None:
+    provider.behave(Conduct(delay=timedelta(seconds=0.5), requests=1))
+
+    async def send_one() -> None:
+        channel = LedgerChannel(provider.port, sender="worker 1, life 1")
+        flight = asyncio.create_task(channel.send([attempt()]))
+        await asyncio.to_thread(provider.await_flight, "worker 1, life 1")
+        assert not flight.done()
+        with pytest.raises(TimeoutError):
+            await asyncio.to_thread(provider.await_flight, "worker 1, life 2", 0.05)
+        await flight
+        with pytest.raises(TimeoutError):
+            await asyncio.to_thread(provider.await_flight, "worker 1, life 1", 0.05)
+        await channel.close()
+
+    asyncio.run(send_one())

@@ -11,7 +11,7 @@ from typing import Self
 import msgspec
 
 from tests.stand_ins.ledger_provider.ledger import SeenRequest, TakenMessage, read_requests, read_taken
-from tests.stand_ins.ledger_provider.wire import AwaitAlone, Behave, Conduct, Reply, frame
+from tests.stand_ins.ledger_provider.wire import AwaitAlone, AwaitFlight, Behave, Conduct, Reply, frame
 
 ROOT = Path(__file__).parents[3]
 """Where `tests` and `src` lie: a child must be able to import both."""
@@ -72,7 +72,11 @@ class LedgerProvider:
         """Returns when every other connection has ended: the provider then knows all that a killed product has sent."""
         self._ask(AwaitAlone(), within)
 
-    def _ask(self, request: Behave | AwaitAlone, within: float = 10) -> None:
+    def await_flight(self, sender: str, within: float = 30) -> None:
+        """Returns when a request of this sender is in hand: for as long as its delay lasts it stays so."""
+        self._ask(AwaitFlight(sender), within)
+
+    def _ask(self, request: Behave | AwaitAlone | AwaitFlight, within: float = 10) -> None:
         with socket.create_connection(("127.0.0.1", self.port), timeout=within) as connection:
             connection.sendall(frame(request))
             with connection.makefile("rb") as answer:

@@ -10,7 +10,8 @@ import os
 import random
 import sys
 import time
-from collections.abc import Sequence
+from collections import Counter
+from collections.abc import Callable, Sequence
 from datetime import timedelta
 from email.utils import format_datetime
 from pathlib import Path
@@ -25,6 +26,7 @@ from tests.stand_ins.ledger_provider.ledger import SeenRequest, TakenMessage, dr
 from tests.stand_ins.ledger_provider.wire import (
     Answer,
     AwaitAlone,
+    AwaitFlight,
     Behave,
     Conduct,
     Message,
@@ -91,7 +93,8 @@ class Provider:
         self._chance = random.Random(seed)
         self._conduct = Conduct()
         self._open = 0
-        self._ended = asyncio.Condition()
+        self._in_hand: Counter[str] = Counter()
+        self._changed = asyncio.Condition()
 
     async def converse(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         """One connection, request after request, until either side has enough."""
@@ -104,10 +107,12 @@ class Provider:
                         self._conduct = conduct
                         writer.write(frame(Reply(now())))
                     case Send(messages):
-                        await self._serve(messages, reader, writer)
+                        await self._take_in_hand(messages, reader, writer)
                     case AwaitAlone():
-                        async with self._ended:
-                            await self._ended.wait_for(lambda: self._open == 1)
+                        await self._wait_for(lambda: self._open == 1)
+                        writer.write(frame(Reply(now())))
+                    case AwaitFlight(sender):
+                        await self._wait_for(lambda: self._in_hand[sender] > 0)
                         writer.write(frame(Reply(now())))
                 await writer.drain()
         except (asyncio.IncompleteReadError, ConnectionError):
@@ -115,8 +120,26 @@ class Provider:
         finally:
             writer.close()
             self._open -= 1
-            async with self._ended:
-                self._ended.notify_all()
+            await self._tell()
+
+    async def _wait_for(self, is_so: Callable[[], bool]) -> None:
+        async with self._changed:
+            await self._changed.wait_for(is_so)
+
+    async def _tell(self) -> None:
+        async with self._changed:
+            self._changed.notify_all()
+
+    async def _take_in_hand(
+        self, messages: list[Message], reader: asyncio.StreamReader, writer: asyncio.StreamWriter
+    ) -> None:
+        senders = {message.sender for message in messages}
+        self._in_hand.update(senders)
+        try:
+            await self._tell()
+            await self._serve(messages, reader, writer)
+        finally:
+            self._in_hand.subtract(senders)
 
     async def _serve(self, messages: list[Message], reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         seen = SeenRequest(now(), len(messages))

@@ -64,7 +64,13 @@ class AwaitAlone(Struct, frozen=True, tag="await_alone"):
     """Answered once no other connection is open: whatever a dead client had sent is then dealt with."""
 
 
-Request = Send | Behave | AwaitAlone
+class AwaitFlight(Struct, frozen=True, tag="await_flight"):
+    """Answered once a request of this sender is in hand and not answered yet."""
+
+    sender: str
+
+
+Request = Send | Behave | AwaitAlone | AwaitFlight
 
 
 class Answer(Struct, frozen=True, array_like=True):
