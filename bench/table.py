@@ -45,6 +45,7 @@ NOTES = (
     "Ratios are medians of the pairs' ratios.",
     "Pacing, the 429 and the 503 limits are raised. Accepting (B1) and addressing (B2) have sending paused.",
     "B1 calls carry an idempotency key and other data each; B2 has two clients.",
+    "B1: both servers are loaded in turns, a second each in the quick run; its bar is for 64 clients.",
     "B7: personalised text and HTML, four connections each; the peer renders with Jinja2 and sends a tenth as many.",
     "B7: smtp-source sends one text without rendering or keeping anything, letters as large as ours, unpipelined.",
     "B8: from the commit of a round on; onlookers and server share the machine, as with the bare fan-out.",

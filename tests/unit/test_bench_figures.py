@@ -3,7 +3,7 @@
 import pytest
 from bench.b07_mail import source_row
 from bench.counts import WrongCountError, same
-from bench.figures import Goal, Judged, Measured, Pair, Row, ratio_row
+from bench.figures import Goal, Judged, Measured, Pair, Row, joined, ratio_row
 from bench.postgres.scenarios import quick_workers_row
 
 
@@ -33,6 +33,12 @@ def pairs(*rates: tuple[float, float], cpu: float = 100.0) -> list[Pair]:
 def test_what_a_goal_tests_is_what_it_shows(goal: Goal, value: float, verdict: str) -> None:
     assert goal.verdict(value) == verdict
     assert goal.bar_text().startswith(goal.sign) == (goal.bar is not None)
+
+
+def test_turns_are_one_measurement_whose_worst_is_not_hidden() -> None:
+    parts = [side(100, cpu=10, p99_ms=3), side(300, cpu=30, p99_ms=9), side(200, cpu=20, p99_ms=4)]
+    whole = joined(parts)
+    assert (whole.rate, whole.cpu, whole.p50_ms, whole.p99_ms) == (200, {"server": 20}, 4, 9)
 
 
 def test_a_row_is_judged_by_the_median_of_its_pairs() -> None:
