@@ -57,7 +57,7 @@ def _broken() -> None:
     raise AssertionError("the disk is said to have failed")
 
 
-def _sqlite_with_threads(path: str, clock: Clock) -> Store:
+def _sqlite_with_threads(path: str, clock: Clock, *, is_apart: bool = False) -> Store:
     return open_store(
         path,
         sealer=a_sealer(),
@@ -66,6 +66,7 @@ def _sqlite_with_threads(path: str, clock: Clock) -> Store:
         crash_points=NoCrashPoints(),
         on_broken=_broken,
         synchronous="OFF",
+        is_apart=is_apart,
     )
 
 
@@ -103,7 +104,7 @@ def _lost() -> None:
 
 
 def _sqlite_keeper(path: str, clock: Clock) -> Store:
-    return OverALine(lambda: _sqlite_with_threads(path, clock))
+    return OverALine(lambda: _sqlite_with_threads(path, clock, is_apart=True))
 
 
 def _sqlite_inline(path: str, clock: Clock) -> Store:

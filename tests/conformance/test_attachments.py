@@ -112,7 +112,7 @@ class _Watched:
 
     def __getattr__(self, name: str) -> Any:
         member = getattr(self._inner, name)
-        if name not in {"run", "run_many", "rows", "rows_for", "one", "has_changed"}:
+        if name not in {"change_many", "run", "run_many", "rows", "rows_for", "one", "has_changed"}:
             return member
 
         def call(statement: str, *parameters: Any) -> Any:

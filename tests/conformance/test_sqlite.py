@@ -111,7 +111,9 @@ def test_every_named_query_is_used_and_every_used_one_exists() -> None:
     folders = (SOURCES.parent, SOURCES.parents[1] / "care")
     source = "\n".join(path.read_text(encoding="utf-8") for folder in folders for path in folder.glob("*.py"))
     assert [name for name in SQL if f'"{name}"' not in source] == []
-    asked = set(re.findall(r'\.(?:rows|rows_for|one|run|has_changed|run_many)\(\s*"(\w+)"', source))
+    asked = set(
+        re.findall(r'\.(?:rows|rows_for|one|run|has_changed|change_many|rows_for_people|run_many)\(\s*"(\w+)"', source)
+    )
     assert len(asked) > 40
     assert asked <= set(SQL)
 

@@ -20,7 +20,8 @@ from noroshi.machine.clock import SystemClock
 from noroshi.machine.crash_points import NoCrashPoints
 from noroshi.machine.meter import NullMeter
 from noroshi.storage.sqlite import connection as connections
-from noroshi.storage.sqlite import writer
+from noroshi.storage.sqlite import loop_writer, writer
+from noroshi.storage.sqlite import store as stores
 from noroshi.storage.sqlite.readers import ThreadReaders
 from noroshi.storage.sqlite.writer import CommitGroup, Job
 from tests.faults.machinery.caller import NOTIFICATIONS, Caller
@@ -68,12 +69,15 @@ async def fill(life: WitnessedStore, disk: FailingDisk) -> ProblemError:
     raise AssertionError("it was never full")
 
 
-async def test_a_full_disk_is_told_to_the_caller_and_passes(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize("is_apart", [True, False])
+async def test_a_full_disk_is_told_to_the_caller_and_passes(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, *, is_apart: bool
+) -> None:
     # F4, W28, I13: the log is moved into a file that cannot grow, too
     monkeypatch.setattr(writer, "_CHECKPOINT_PAGES", 100)
     path, witness = tmp_path / "noroshi.db", Witness()
     with FailingDisk(tmp_path / "orders") as disk:
-        life = WitnessedStore(path, witness, random.Random("full"), vfs=disk.name)
+        life = WitnessedStore(path, witness, random.Random("full"), vfs=disk.name, is_apart=is_apart)
         await life.people()
         for _ in range(20):
             await life.accept()
@@ -277,24 +281,33 @@ async def test_a_lock_held_for_four_seconds_makes_requests_wait_and_nothing_else
     assert waited > 3, "nobody had to wait: the lock was not held"
 
 
+@pytest.mark.parametrize("is_apart", [True, False])
 async def test_a_lock_held_longer_than_our_patience_is_503_and_loses_nothing(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, *, is_apart: bool
 ) -> None:
     # F5, I13
-    monkeypatch.setattr(connections, "BUSY_PATIENCE_MS", 300)
-    monkeypatch.setattr(writer, "BUSY_PATIENCE_MS", 300)
+    monkeypatch.setattr(stores, "BUSY_PATIENCE_MS", 300)
+    monkeypatch.setattr(loop_writer, "_LOOKS", 7)
     path, witness = tmp_path / "noroshi.db", Witness()
-    life = WitnessedStore(path, witness, random.Random("busy"))
+    life = WitnessedStore(path, witness, random.Random("busy"), is_apart=is_apart)
     await life.people()
     for _ in range(10):
         await life.accept()
     holder = apsw.Connection(str(path))
     holder.execute("BEGIN IMMEDIATE")
     for act in (life.accept, life.send):
+        began = time.monotonic()
+        refused = asyncio.create_task(act())
+        read = 0
+        while not refused.done():
+            await life.store.queue.unfinished()  # whoever only reads is not held up
+            read += 1
         with pytest.raises(ProblemError) as refusal:
-            await act()
+            await refused
         assert refusal.value.kind.code == "store_unavailable"
         assert refusal.value.retry_after is not None
+        assert time.monotonic() - began > 0.25
+        assert read > 3
     holder.execute("ROLLBACK")
     holder.close()
     for act in (life.accept, life.send):

@@ -69,11 +69,14 @@ def is_over(pid: int) -> bool:
         return True
 
 
-def test_a_server_whose_keeper_is_killed_ends_as_with_a_broken_disk_and_starts_again(served: ServedNoroshi) -> None:
+@pytest.mark.parametrize("how", [signal.SIGKILL, signal.SIGBUS])  # the second: a page of the file cannot be read
+def test_a_server_whose_keeper_is_killed_ends_as_with_a_broken_disk_and_starts_again(
+    served: ServedNoroshi, how: signal.Signals
+) -> None:
     # W29
     caller = started(served)
     batch_ids = accepted(caller, 20)
-    os.kill(served.keeper_pid, signal.SIGKILL)
+    os.kill(served.keeper_pid, how)
     assert served.wait(SOON) == BROKEN
     assert "keeper_died" in served.log()
     served.start()

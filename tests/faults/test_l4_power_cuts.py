@@ -46,10 +46,16 @@ HEAD = (
 
 
 async def live_until_the_cut(
-    disk: ForgetfulDisk, path: Path, witness: Witness, chance: random.Random, synchronous: str = "FULL"
+    disk: ForgetfulDisk,
+    path: Path,
+    witness: Witness,
+    chance: random.Random,
+    synchronous: str = "FULL",
+    *,
+    is_apart: bool = True,
 ) -> None:
     """One life: it recovers, works, and loses its power at a moment that has nothing to do with what it does."""
-    life = WitnessedStore(path, witness, chance, vfs=disk.name, synchronous=synchronous)
+    life = WitnessedStore(path, witness, chance, vfs=disk.name, synchronous=synchronous, is_apart=is_apart)
     await life.rescue()
     cut = threading.Timer(chance.uniform(0.001, LONGEST_LIFE), disk.cut)
     cut.start()
@@ -78,7 +84,8 @@ def look(disk: ForgetfulDisk, path: Path, witness: Witness) -> tuple[list[str], 
 
 
 async def cut_often(folder: Path, cuts: int, seed: str, **how: str) -> tuple[Tally, list[str]]:
-    """The sums of `cuts` power cuts, and every complaint. Every other time the unsynced blocks survive by chance."""
+    """The sums of `cuts` power cuts, and every complaint. Every other time the unsynced blocks survive by chance; every
+    other pair of lives has its writer in a thread, as in a library, instead of on the loop, as in a server."""
     chance = random.Random(seed)
     tally, complaints = Tally(), []
     for first in range(0, cuts, CUTS_A_FILE):
@@ -86,7 +93,7 @@ async def cut_often(folder: Path, cuts: int, seed: str, **how: str) -> tuple[Tal
         with ForgetfulDisk() as disk:
             witness = await begin(disk, path, chance, **how)
             for number in range(first, min(first + CUTS_A_FILE, cuts)):
-                await live_until_the_cut(disk, path, witness, chance, **how)
+                await live_until_the_cut(disk, path, witness, chance, **how, is_apart=number % 4 < 2)
                 disk.restore(chance if number % 2 else None)
                 lost, kept_in_part = look(disk, path, witness)
                 tally.cuts += 1

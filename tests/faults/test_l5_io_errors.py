@@ -74,9 +74,11 @@ def disk(tmp_path: Path) -> Iterator[FailingDisk]:
         yield mounted
 
 
-async def fail_under_load(path: Path, disk: FailingDisk, fault: str, witness: Witness) -> WitnessedStore:
+async def fail_under_load(
+    path: Path, disk: FailingDisk, fault: str, witness: Witness, *, is_apart: bool = True
+) -> WitnessedStore:
     """A store at work whose disk begins to fail, and whose disk is well again after that."""
-    life = WitnessedStore(path, witness, random.Random(fault), vfs=disk.name)
+    life = WitnessedStore(path, witness, random.Random(fault), vfs=disk.name, is_apart=is_apart)
     await life.people()
     working = asyncio.create_task(life.run())
     while witness.calls < CALLS_BEFORE_THE_FAULT:
@@ -87,20 +89,30 @@ async def fail_under_load(path: Path, disk: FailingDisk, fault: str, witness: Wi
     return life
 
 
+@pytest.mark.parametrize("is_apart", [True, False])
 @pytest.mark.parametrize("fault", [SYNC, WRITE])
 async def test_after_an_error_the_store_never_touches_the_disk_again(
-    disk: FailingDisk, tmp_path: Path, fault: str
+    disk: FailingDisk, tmp_path: Path, fault: str, *, is_apart: bool
 ) -> None:
     # F3, W29: after a failed fsync a later success lies
     path, witness = tmp_path / "noroshi.db", Witness()
-    life = await fail_under_load(path, disk, fault, witness)
+    life = await fail_under_load(path, disk, fault, witness, is_apart=is_apart)
     await asyncio.wait_for(life.is_broken.wait(), 5)
     with pytest.raises(ProblemError, match="store_unavailable"):
         await life.accept()
     await life.store.stop()
     assert (disk.failures, disk.used_after_failure) == (1, 0)
     lost, in_part = look(path, witness)
-    ROWS.append(Row("the store, by its VFS", fault, len(witness.batches), 0, "", len(lost)))
+    ROWS.append(
+        Row(
+            f"the store, by its VFS, {'on its loop' if is_apart else 'in a thread'}",
+            fault,
+            len(witness.batches),
+            0,
+            "",
+            len(lost),
+        )
+    )
     assert (lost, in_part) == ([], [])
     again = WitnessedStore(path, witness, random.Random("again"))
     await again.rescue()

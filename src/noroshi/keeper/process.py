@@ -129,6 +129,7 @@ def _opened(ordered: bytes, meter: Meter, told: Told) -> StorePorts:
         crash_points=EnvCrashPoints(order.crash_at) if order.crash_at else NoCrashPoints(),
         on_broken=lambda: told(Notice.BROKEN),
         on_full=lambda: told(Notice.FULL),
+        is_apart=True,
     )
 
 

@@ -1,6 +1,6 @@
 """Addressing in the store: candidates in, facts read and changes written, in a fixed number of statements."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from datetime import timedelta
 from functools import lru_cache
@@ -23,6 +23,9 @@ _CONTENT_WINDOW = timedelta(minutes=-5)
 _NEVER = Instant(0)
 _BATCH = attrgetter("batch")
 _USER_ID = attrgetter("user_id")
+
+_Place = tuple[TenantId, str, str]
+"""A user on a channel."""
 
 _decode_preferences = lru_cache(maxsize=10_000)(msgspec.json.Decoder(Preferences).decode)
 """Many people wish the same: the same text gives the same, frozen, preferences."""
@@ -63,26 +66,45 @@ async def _read_people(turn: Turn, asked: Sequence[Group]) -> dict[tuple[TenantI
 
 async def _read_usage(
     turn: Turn, by_batch: Sequence[tuple[BatchHead, list[Candidate]]]
-) -> tuple[dict[tuple[TenantId, str, str], Usage], set[NotificationId]]:
-    asked: list[Group] = []
-    places: list[tuple[Candidate, int]] = []
+) -> tuple[dict[_Place, Usage], set[NotificationId]]:
+    people: dict[tuple[TenantId, str], dict[str, None]] = {}
     for batch, some in by_batch:
-        users = list(map(_USER_ID, some))
-        for number, channel in enumerate(batch.channels):
-            asked.append(((batch.tenant, channel, batch.content_hash, batch.batch_id[:13]), users))
-            places += [(candidate, number) for candidate in some]
+        users = dict.fromkeys(map(_USER_ID, some))
+        for channel in batch.channels:
+            people.setdefault((batch.tenant, channel), {}).update(users)
+    asked: list[Group] = [(same, list(users)) for same, users in people.items()]
+    places = [(tenant, user_id, channel) for (tenant, channel), users in people.items() for user_id in users]
     now = turn.now
     windows = (plus(now, _HOUR), plus(now, _CONTENT_WINDOW), plus(now, _DAY))
-    usage: dict[tuple[TenantId, str, str], Usage] = {}
+    contents = list({batch.content_hash for batch, _ in by_batch})
+    usage: dict[_Place, Usage] = {}
+    alike: dict[_Place, str] = {}
+    for place, hour, day, oldest_in_hour, oldest_in_day, found in await turn.rows_for_people(
+        "usage_of_slice", asked, *windows, contents
+    ):
+        usage[places[place]] = Usage(hour, day, oldest_in_hour or _NEVER, oldest_in_day or _NEVER)
+        if found is not None:
+            alike[places[place]] = found
+    return usage, _duplicates(by_batch, alike) if alike else set()
+
+
+def _duplicates(
+    by_batch: Sequence[tuple[BatchHead, list[Candidate]]], alike: Mapping[_Place, str]
+) -> set[NotificationId]:
+    """Whose content stands there already, from another batch. `alike` has contents with the batches they are of."""
     duplicates: set[NotificationId] = set()
-    for row in await turn.rows_for_people("usage_of_slice", asked, *windows):
-        place, hour, day, oldest_in_hour, oldest_in_day, is_duplicate = row
-        (batch, position, user_id, _), number = places[place]
-        key = (batch.tenant, user_id, batch.channels[number])
-        usage[key] = Usage(hour, day, oldest_in_hour or _NEVER, oldest_in_day or _NEVER)
-        if is_duplicate:
-            duplicates.add(notification_id(batch.batch_id, position, number))
-    return usage, duplicates
+    for batch, some in by_batch:
+        for number, channel in enumerate(batch.channels):
+            for candidate in some:
+                found = alike.get((batch.tenant, candidate.user_id, channel), "")
+                if any(_is_of_another(one, batch) for one in found.split(",") if one):
+                    duplicates.add(notification_id(batch.batch_id, candidate.position, number))
+    return duplicates
+
+
+def _is_of_another(one: str, batch: BatchHead) -> bool:
+    content, _, of = one.partition(" ")
+    return int(content) == batch.content_hash and of != batch.batch_id[:13].hex()
 
 
 async def _read_templates(

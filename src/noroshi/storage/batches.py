@@ -300,15 +300,15 @@ async def _find_earlier(turn: Turn, new: Sequence[NewBatch]) -> list[Earlier | N
         return [None] * len(new)
     until = plus(turn.now, KEY_LIFE)
     # In order: another process that wants the same keys waits for us, and never we for it at the same time.
-    taken = await turn.run_many(
+    taken = await turn.change_many(
         "hold_idempotency_key",
         [(*place, first[place].fingerprint, first[place].head.batch_id, until, turn.now) for place in sorted(first)],
     )
-    ours = {(tenant, key) for tenant, key in taken}
-    holders = {place: (batch.fingerprint, batch.head.batch_id) for place, batch in first.items() if place in ours}
-    if len(ours) < len(first):
-        lost = [place for place in first if place not in ours]
-        for tenant, key, fingerprint, batch_id in await turn.rows_for("find_idempotency_keys", lost):
+    if taken == len(new):
+        return [None] * len(new)
+    holders = {place: (batch.fingerprint, batch.head.batch_id) for place, batch in first.items()}
+    if taken < len(first):
+        for tenant, key, fingerprint, batch_id in await turn.rows_for("find_idempotency_keys", list(first)):
             holders[tenant, key] = (fingerprint, BatchId(batch_id))
     return [_earlier(batch, holders) for batch in new]
 

@@ -1,7 +1,7 @@
 """What the tables' logic asks of a database: named statements, in a turn that commits, or in a reading that does not.
 
-The logic in this folder is written once, with `await`; each store answers in its own way. SQLite answers at once, in
-the writer's thread; PostgreSQL answers over a connection. What differs is said in SQL: each store has a file of
+The logic in this folder is written once, with `await`; each store answers in its own way. SQLite answers at once,
+where its writer works; PostgreSQL answers over a connection. What differs is said in SQL: each store has a file of
 statements with the same names.
 """
 
@@ -34,8 +34,8 @@ class Statements(Protocol):
         ...
 
     async def rows_for_people(self, name: str, asked: Sequence[Group], *parameters: Any) -> list[Row]:
-        """The same for many people, in groups of whom everything but the user id is the same. To the statement each is
-        a row of its own, with the user id last."""
+        """The same for many people, in groups of whom everything but the user id is the same. The statement knows each
+        by their place among all of them, and lists may be among its parameters."""
         ...
 
 
@@ -56,6 +56,10 @@ class Turn(Statements, Protocol):
 
     async def has_changed(self, name: str, *parameters: Any) -> bool:
         """Whether the statement changed anything."""
+        ...
+
+    async def change_many(self, name: str, parameter_rows: Sequence[Sequence[Any]]) -> int:
+        """The statement over a set of rows; answers how many it changed."""
         ...
 
     async def run_many(self, name: str, parameter_rows: Sequence[Sequence[Any]]) -> list[Row]:

@@ -121,7 +121,8 @@ def halves(connection: apsw.Connection) -> list[str]:
 
 
 class WitnessedStore:
-    """One life of a store. `run` works it until it fails, as an accept stage and a dispatcher would."""
+    """One life of a store, with the writer that a server's own process has (`is_apart`) or that of a library. `run`
+    works it until it fails, as an accept stage and a dispatcher would."""
 
     def __init__(
         self,
@@ -132,6 +133,7 @@ class WitnessedStore:
         clock: Clock = _CLOCK,
         vfs: str | None = None,
         synchronous: str = "FULL",
+        is_apart: bool = True,
     ) -> None:
         self.witness = witness
         self.is_broken = asyncio.Event()
@@ -151,6 +153,7 @@ class WitnessedStore:
                 on_broken=self.is_broken.set,
                 vfs=vfs,
                 synchronous=synchronous,
+                is_apart=is_apart,
             )
         self._decide = Addresser(Categories(()), {LANE.channel: LANE.account}, "en").decide
 

@@ -63,7 +63,7 @@ class _Server(QuietServer):
         self.should_exit = True
 
     def stop_broken(self) -> None:
-        """Called from the writer's thread."""
+        """The disk has failed, or whoever keeps the store is gone."""
         self.is_broken = self.should_exit = True
 
 

@@ -42,7 +42,7 @@ _ATTACHED_A_TURN = 2_000_000
 
 _TURNS_AT_ONCE = 2
 _NOT_WORTH_PARTING = 16
-_NEARLY = 0.75
+_NEARLY = 0.9
 """Asked for all, one client that is late made everybody wait; asked for half, turns became small."""
 
 _POLL = timedelta(seconds=1)

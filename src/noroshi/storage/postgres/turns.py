@@ -104,6 +104,9 @@ class PostgresTurn(PostgresStatements):
         status: str = await self.connection.execute(SQL[name], *parameters)
         return int(status.rpartition(" ")[2])
 
+    async def change_many(self, name: str, parameter_rows: Sequence[Sequence[Any]]) -> int:
+        return await self.run(name, *zip(*parameter_rows, strict=True)) if parameter_rows else 0
+
     async def has_changed(self, name: str, *parameters: Any) -> bool:
         return await self.run(name, *parameters) > 0
 

@@ -26,6 +26,9 @@ CACHE_KIB = 8192
 """Small on purpose: whenever a page was split, SQLite walks through its whole cache at the commit. With 64 MB that was
 a third of every commit; what is not in the cache is in the system's, two microseconds away."""
 
+MAPPED_BYTES = 1 << 40
+"""So much of the file may be read where it lies in the system's memory: more than any file has."""
+
 LOG_KEPT_BYTES = 48_000_000
 """What the log's file may keep of its size when it begins anew after a long reader."""
 
@@ -41,9 +44,16 @@ DISK_ERRORS = (
 
 
 def open_connection(
-    path: str, *, vfs: str | None = None, is_reader: bool = False, synchronous: str = "FULL", cache_kib: int = CACHE_KIB
+    path: str,
+    *,
+    vfs: str | None = None,
+    is_reader: bool = False,
+    synchronous: str = "FULL",
+    cache_kib: int = CACHE_KIB,
+    is_mapped: bool = False,
 ) -> apsw.Connection:
-    """A connection with the store's pragmas; readers cannot write."""
+    """A connection with the store's pragmas; readers cannot write. If the file `is_mapped` its pages are read without
+    being copied, and a disk that cannot read one ends the process (SIGBUS) instead of raising an error."""
     version = tuple(int(part) for part in apsw.sqlite_lib_version().split("."))
     if version < OLDEST_SAFE_LIBRARY:
         raise UnsafeStoreError(f"SQLite {apsw.sqlite_lib_version()} is older than 3.51.3")
@@ -59,6 +69,8 @@ def open_connection(
     connection.pragma("journal_size_limit", LOG_KEPT_BYTES)
     connection.pragma("cache_size", -cache_kib)
     connection.pragma("temp_store", "memory")
+    if is_mapped:
+        connection.pragma("mmap_size", MAPPED_BYTES)
     if is_reader:
         connection.pragma("query_only", 1)
     return connection
@@ -110,7 +122,16 @@ class SqliteStatements:
         return self.connection.execute(SQL[name], (_as_json(asked), *parameters)).fetchall()
 
     async def rows_for_people(self, name: str, asked: Sequence[Group], *parameters: Any) -> list[Row]:
-        return await self.rows_for(name, [(*same, user_id) for same, users in asked for user_id in users], *parameters)
+        """One statement a group: a plain list of user ids is read in a third of the time that rows take."""
+        given = [_encode(one).decode() if isinstance(one, list) else one for one in parameters]
+        found: list[Row] = []
+        before = 0
+        for same, users in asked:
+            self.count += 1
+            parts = (_encode(users).decode(), before, *same, *given)
+            found += self.connection.execute(SQL[name], parts).fetchall()
+            before += len(users)
+        return found
 
     async def run(self, name: str, *parameters: Any) -> int:
         """Answers how many rows changed."""
@@ -120,6 +141,11 @@ class SqliteStatements:
 
     async def has_changed(self, name: str, *parameters: Any) -> bool:
         return await self.run(name, *parameters) > 0
+
+    async def change_many(self, name: str, parameter_rows: Sequence[Sequence[Any]]) -> int:
+        before = self.connection.total_changes()
+        await self.run_many(name, parameter_rows)
+        return self.connection.total_changes() - before
 
     async def run_many(self, name: str, parameter_rows: Sequence[Sequence[Any]]) -> list[Row]:
         """The statement over a set of rows; answers what RETURNING gave."""

@@ -10,7 +10,8 @@ from noroshi.ports.meter import Meter
 from noroshi.ports.sealer import Sealer
 from noroshi.storage.duties import SoleDuties
 from noroshi.storage.sqlite.checkpoints import Checkpoints
-from noroshi.storage.sqlite.connection import migrate, open_connection
+from noroshi.storage.sqlite.connection import BUSY_PATIENCE_MS, migrate, open_connection
+from noroshi.storage.sqlite.loop_writer import HELD_PATIENCE_MS, LoopWriter
 from noroshi.storage.sqlite.readers import InlineReaders, Readers, ThreadReaders
 from noroshi.storage.sqlite.writer import CommitGroup, InlineWriter, ThreadWriter, Writer
 from noroshi.storage.store import Store
@@ -48,15 +49,19 @@ def open_store(
     on_full: Callable[[], None] = lambda: None,
     vfs: str | None = None,
     synchronous: str = "FULL",
+    is_apart: bool = False,
 ) -> SqliteStore:
-    """The store of a serving process: the writer in a thread, readers beside it. `on_broken` is called on the
-    loop when the disk has failed under a commit, `on_full` in the writer's thread when it is full."""
-    connection = open_connection(path, vfs=vfs, synchronous=synchronous)
+    """The store of a serving process, with readers beside its writer. `on_broken` is called on the loop when the disk
+    has failed under a commit, `on_full` when it is full, maybe in another thread. One that `is_apart` has a process to
+    itself: its turns hold the loop, and a disk that cannot be read ends the process. Else the writer has a thread."""
+    connection = open_connection(path, vfs=vfs, synchronous=synchronous, is_mapped=is_apart)
     schema = migrate(connection)
-    group = CommitGroup(connection, clock, meter, crash_points, on_full)
+    patience = HELD_PATIENCE_MS if is_apart else BUSY_PATIENCE_MS
+    group = CommitGroup(connection, clock, meter, crash_points, on_full, patience)
     readers = ThreadReaders(lambda: open_connection(path, vfs=vfs, is_reader=True), clock)
     checkpoints = Checkpoints(lambda: open_connection(path, vfs=vfs, synchronous=synchronous, cache_kib=1024))
-    return SqliteStore(ThreadWriter(group, checkpoints, on_broken), readers, sealer, schema)
+    writer = (LoopWriter if is_apart else ThreadWriter)(group, checkpoints, on_broken)
+    return SqliteStore(writer, readers, sealer, schema)
 
 
 def open_inline_store(

@@ -93,8 +93,11 @@ class CommitGroup:
         meter: Meter,
         crash_points: CrashPoints,
         on_full: Callable[[], None] = lambda: None,
+        busy_patience_ms: int = BUSY_PATIENCE_MS,
     ) -> None:
         self.connection = connection
+        self._busy_patience_ms = busy_patience_ms
+        connection.set_busy_timeout(busy_patience_ms)
         self.clock = clock
         self.last_number = 0
         self.is_broken = False
@@ -111,10 +114,11 @@ class CommitGroup:
         self._wal_pages = pages
         return apsw.SQLITE_OK
 
-    def commit(self, jobs: Sequence[Job]) -> int:
+    def commit(self, jobs: Sequence[Job], *, may_come_back: bool = False) -> int:
         """Commits as many jobs as fit the budget (at least one) and answers how many; the rest stay for the
         next group. After a failed commit every job of the group has its error; nothing was stored, unless the
-        disk failed: what it then holds is known after a restart only."""
+        disk failed: what it then holds is known after a restart only. Who `may_come_back` hears 0 while another process
+        is writing."""
         started = perf_counter()
         done: list[Job] = []
         try:
@@ -133,6 +137,8 @@ class CommitGroup:
                 self._crash_points.reach(f"commit.{job.name}.before")
             self.connection.execute("COMMIT")
         except Exception as failure:  # noqa: BLE001 - a writer that died in silence would be waited for, for ever
+            if may_come_back and not done and isinstance(failure, apsw.BusyError):
+                return 0
             victims = done or jobs  # none begun: the transaction itself could not begin
             self._fail(victims, failure)
             return len(victims)
@@ -220,7 +226,7 @@ class CommitGroup:
         except apsw.Error as failure:
             self._note_failed_checkpoint(failure)
         finally:
-            self.connection.set_busy_timeout(BUSY_PATIENCE_MS)
+            self.connection.set_busy_timeout(self._busy_patience_ms)
 
     def _note_failed_checkpoint(self, failure: apsw.Error) -> None:
         _log.error("checkpoint_failed", error=type(failure).__name__)

@@ -52,33 +52,31 @@ LEFT JOIN endpoints e ON e.tenant = u.tenant AND e.user_id = u.user_id
 LEFT JOIN suppressions s ON s.tenant = e.tenant AND s.kind = e.kind AND s.blind = e.blind;
 
 -- name: usage_of_slice
--- Per candidate on one channel who has had anything there: how much was counted in the last hour and day, and whether
--- the same content stands within the last five minutes in another batch. Parameters: candidates, hour ago, five minutes
--- ago, day ago. Days before the day before yesterday are looked into only if something was decided there of late,
+-- Per user on one channel who has had anything there: how much was counted in the last hour and day, and which of these
+-- contents stand there within the last five minutes, each with its batch. Parameters: users, hour ago, five minutes ago,
+-- day ago, contents. Days before the day before yesterday are looked into only if something was decided there of late,
 -- tomorrow only in the last hour before it: the clocks of others may be ahead.
 SELECT (a.before + r.place - 1)::integer, u.*
-FROM unnest($1::integer[], $2::text[], $3::bigint[], $4::bytea[], $5::text[], $6::integer[])
-    AS a(tenant, channel, content_hash, batch, user_ids, before)
+FROM unnest($1::integer[], $2::text[], $3::text[], $4::integer[]) AS a(tenant, channel, user_ids, before)
 CROSS JOIN unnest(string_to_array(a.user_ids, E'\x1f')) WITH ORDINALITY AS r(user_id, place)
 CROSS JOIN LATERAL (
     SELECT
-        count(*) FILTER (WHERE n.standing = 2 AND n.at > $7) AS in_hour,
+        count(*) FILTER (WHERE n.standing = 2 AND n.at > $5) AS in_hour,
         count(*) FILTER (WHERE n.standing = 2) AS in_day,
-        min(n.at) FILTER (WHERE n.standing = 2 AND n.at > $7) AS oldest_in_hour,
+        min(n.at) FILTER (WHERE n.standing = 2 AND n.at > $5) AS oldest_in_hour,
         min(n.at) FILTER (WHERE n.standing = 2) AS oldest_in_day,
-        bool_or(
-            n.content_hash = a.content_hash AND n.at > $8 AND substring(n.notification_id FROM 1 FOR 13) <> a.batch
-        ) AS is_duplicate
+        string_agg(n.content_hash || ' ' || encode(substring(n.notification_id FROM 1 FOR 13), 'hex'), ',')
+            FILTER (WHERE n.at > $6 AND n.content_hash = ANY ($8::bigint[])) AS alike
     FROM notifications n
-    WHERE n.tenant = a.tenant AND n.user_id = r.user_id AND n.channel = a.channel AND n.at > $9::bigint
+    WHERE n.tenant = a.tenant AND n.user_id = r.user_id AND n.channel = a.channel AND n.at > $7::bigint
         AND n.standing > 0
         AND n.notification_id >= (
-            SELECT noroshi_first_id(least(($9::bigint / 86400000000 - 1)::integer, min(day)))
-            FROM late_days WHERE last_at > $9::bigint - 3600000000
+            SELECT noroshi_first_id(least(($7::bigint / 86400000000 - 1)::integer, min(day)))
+            FROM late_days WHERE last_at > $7::bigint - 3600000000
         )
-        AND n.notification_id < (SELECT noroshi_first_id((($9::bigint + 90000000000) / 86400000000 + 1)::integer))
+        AND n.notification_id < (SELECT noroshi_first_id((($7::bigint + 90000000000) / 86400000000 + 1)::integer))
 ) u
-WHERE u.is_duplicate IS NOT NULL;
+WHERE u.in_day > 0 OR u.alike IS NOT NULL;
 
 -- name: templates_of_slice
 -- The newest active version of each template by channel, locale and variant.

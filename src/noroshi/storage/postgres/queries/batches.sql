@@ -1,13 +1,12 @@
 -- name: hold_idempotency_key
--- Takes keys, in the commit that keeps their batches; an expired holder gives way. Answers the keys it got.
+-- Takes keys, in the commit that keeps their batches; an expired holder gives way.
 INSERT INTO idempotency_keys (tenant, idempotency_key, fingerprint, batch_id, expires_at)
 SELECT r.tenant, r.idempotency_key, r.fingerprint, r.batch_id, r.expires_at
 FROM unnest($1::integer[], $2::text[], $3::bytea[], $4::bytea[], $5::bigint[], $6::bigint[])
     AS r(tenant, idempotency_key, fingerprint, batch_id, expires_at, now)
 ON CONFLICT (tenant, idempotency_key) DO UPDATE
 SET fingerprint = excluded.fingerprint, batch_id = excluded.batch_id, expires_at = excluded.expires_at
-WHERE idempotency_keys.expires_at <= noroshi_now()
-RETURNING tenant, idempotency_key;
+WHERE idempotency_keys.expires_at <= noroshi_now();
 
 -- name: find_idempotency_keys
 -- Who holds these keys.

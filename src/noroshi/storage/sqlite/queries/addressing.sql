@@ -14,30 +14,26 @@ WHERE b.state < 2;
 
 -- name: people_of_slice
 -- What addressing must know of the users of a slice: a row for each endpoint (without its address) and whether it is
--- suppressed, or one row with nulls for a user who has none.
+-- suppressed, or one row with nulls for a user who has none. Parameters: users, how many stand before them, tenant.
 SELECT u.tenant, u.user_id, u.locale, u.timezone, u.preferences, e.endpoint_id, e.kind, e.is_active, s.reason IS NOT NULL
-FROM json_each(?) r
-JOIN users u ON u.tenant = r.value ->> 0 AND u.user_id = r.value ->> 1
+FROM json_each(?1) r
+CROSS JOIN users u ON u.tenant = ?3 AND u.user_id = r.value
 LEFT JOIN endpoints e ON e.tenant = u.tenant AND e.user_id = u.user_id
 LEFT JOIN suppressions s ON s.tenant = e.tenant AND s.kind = e.kind AND s.blind = e.blind;
 
 -- name: usage_of_slice
--- Per candidate on one channel: how much was counted in the last hour and day, and whether the same content stands
--- within the last five minutes in another batch. Parameters: candidates, hour ago, five minutes ago, day ago.
--- (Materialized: otherwise the JSON is taken apart again for every row of the inner loop, at twice the cost. CASE looks
--- no further where AND would: few rows have the same content.)
-WITH asked AS MATERIALIZED (
-    SELECT key AS place, value ->> 0 AS tenant, value ->> 1 AS channel, value ->> 2 AS content_hash,
-        unhex(value ->> 3) AS batch, value ->> 4 AS user_id
-    FROM json_each(?1)
-)
-SELECT a.place, sum(n.standing = 2 AND n.at > ?2), sum(n.standing = 2),
-    min(CASE WHEN n.standing = 2 AND n.at > ?2 THEN n.at END), min(CASE WHEN n.standing = 2 THEN n.at END),
-    max(CASE n.content_hash WHEN a.content_hash THEN n.at > ?3 AND substr(n.notification_id, 1, 13) <> a.batch ELSE 0 END)
-FROM asked a
+-- Per user on one channel who has had anything there: how much was counted in the last hour and day, and which of these
+-- contents stand there within the last five minutes, each with its batch. Parameters: users, how many stand before them,
+-- tenant, channel, hour ago, five minutes ago, day ago, contents.
+-- (By rowid: json_each gives its rows in that order, so nothing is sorted.)
+SELECT ?2 + r.key, sum(n.standing = 2 AND n.at > ?5), sum(n.standing = 2),
+    min(CASE WHEN n.standing = 2 AND n.at > ?5 THEN n.at END), min(CASE WHEN n.standing = 2 THEN n.at END),
+    group_concat(CASE WHEN n.at > ?6 AND n.content_hash IN (SELECT value FROM json_each(?8))
+        THEN n.content_hash || ' ' || lower(hex(substr(n.notification_id, 1, 13))) END)
+FROM json_each(?1) r
 CROSS JOIN notifications n
-WHERE n.tenant = a.tenant AND n.user_id = a.user_id AND n.at > ?4 AND n.standing > 0 AND n.channel = a.channel
-GROUP BY a.place;
+WHERE n.tenant = ?3 AND n.user_id = r.value AND n.at > ?7 AND n.standing > 0 AND n.channel = ?4
+GROUP BY r.rowid;
 
 -- name: templates_of_slice
 -- The newest active version of each template by channel, locale and variant.

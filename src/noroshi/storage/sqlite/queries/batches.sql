@@ -1,10 +1,9 @@
 -- name: hold_idempotency_key
--- Takes a key, in the commit that keeps its batch; an expired holder gives way. Answers the keys it got.
+-- Takes a key, in the commit that keeps its batch; an expired holder gives way.
 INSERT INTO idempotency_keys (tenant, idempotency_key, fingerprint, batch_id, expires_at) VALUES (?1, ?2, ?3, ?4, ?5)
 ON CONFLICT (tenant, idempotency_key) DO UPDATE
 SET fingerprint = excluded.fingerprint, batch_id = excluded.batch_id, expires_at = excluded.expires_at
-WHERE expires_at <= ?6
-RETURNING tenant, idempotency_key;
+WHERE expires_at <= ?6;
 
 -- name: find_idempotency_keys
 -- Who holds these keys.
