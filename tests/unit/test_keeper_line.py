@@ -6,7 +6,7 @@ import socket
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from datetime import timedelta
-from typing import Any
+from typing import Any, cast
 
 import pytest
 
@@ -24,8 +24,10 @@ from noroshi.keeper.answering import Answering, Told
 from noroshi.keeper.claims import opened, pack_taken
 from noroshi.keeper.line import CLOSE, OPEN, Line, Notice, RemotePorts
 from noroshi.keeper.methods import METHODS, Method
+from noroshi.keeper.process import Keeper, KeptStore, Order
 from noroshi.keeper.wire import Form, Splitter, decode, encode, encode_error, revive
 from noroshi.ports.meter import Meter
+from noroshi.ports.store import StorePorts
 
 LARGE = 3_000_000
 
@@ -256,3 +258,48 @@ async def test_a_closed_store_ends_the_line() -> None:
         await both.line.ask(CLOSE, None)
         await both.line.closed
         assert both.books.is_stopped
+
+
+# how a store ends
+
+
+class Fallen(Keeper):
+    """A keeper whose other end is in this process."""
+
+    def __init__(self, ours: socket.socket) -> None:
+        super().__init__(0, ours)
+
+    def end(self) -> int:
+        return -9
+
+
+@pytest.mark.parametrize(
+    ("how", "is_broken"), [("it closes", False), ("it dies", True), ("the disk fails", True)], ids=str
+)
+async def test_a_server_that_stops_goes_by_whether_its_keeper_closed_the_store(how: str, *, is_broken: bool) -> None:
+    # W29: a keeper may die of the same disk that the server stops for
+    ours, theirs = socket.socketpair()
+    broken: list[str] = []
+    heard = Heard()
+    store = KeptStore(
+        Fallen(ours),
+        Order("", "", {}, b"", None),
+        meter=heard,
+        on_broken=lambda: broken.append(how),
+        on_full=lambda: None,
+    )
+
+    class Closing(Books):
+        async def stop(self) -> None:
+            if how == "it dies":
+                keeper.abort()
+            elif how == "the disk fails":
+                raise OSError("not closed")
+
+    keeper, _ = await asyncio.get_running_loop().create_unix_connection(
+        lambda: Answering(lambda _order, meter, told: cast(StorePorts, Closing(meter, told))), sock=theirs
+    )
+    assert await store.start() == 7
+    await store.stop()
+    await store.stop()
+    assert bool(broken) is is_broken

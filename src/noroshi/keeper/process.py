@@ -159,7 +159,7 @@ class KeptStore(RemotePorts):
         self._meter = meter
         self._on_broken = on_broken
         self._on_full = on_full
-        self._is_stopping = False
+        self._closing: asyncio.Future[Any] | None = None
         self._line: Line
 
     async def _ask(self, topic: int, value: Any, method: Method | None = None) -> Any:
@@ -174,9 +174,10 @@ class KeptStore(RemotePorts):
         return schema
 
     async def stop(self) -> None:
-        self._is_stopping = True
+        """A keeper that dies instead of closing the file has lost nothing that was answered: the next start goes on
+        with what is there, as after a broken disk."""
         if not self._line.closed.done():
-            await self._ask(CLOSE, None)
+            self._closing = self._line.ask(CLOSE, None)
             await self._line.closed
 
     def _heed(self, notice: Notice) -> None:
@@ -189,6 +190,10 @@ class KeptStore(RemotePorts):
         code = self._keeper.end()
         if code == DIED:
             os._exit(DIED)
-        if not self._is_stopping:
+        if not self._has_closed():
             _log.error("keeper_died", status=code)
             self._on_broken()
+
+    def _has_closed(self) -> bool:
+        """By the time the line is lost every call on it has its answer, or the error that there is none."""
+        return self._closing is not None and self._closing.exception() is None
