@@ -260,6 +260,16 @@ async def test_a_closed_store_ends_the_line() -> None:
         assert both.books.is_stopped
 
 
+async def test_whoever_asks_after_the_store_was_told_to_close_hears_that_it_is_gone() -> None:
+    # W29: where the disk has failed nobody is stopped first, and a line written to when the keeper has closed it is cut
+    async with ends() as both:
+        closing = both.line.ask(CLOSE, None)
+        with pytest.raises(ProblemError):
+            both.line.ask(METHODS[1].number, None)
+        await closing
+        await both.line.closed
+
+
 # how a store ends
 
 

@@ -79,6 +79,7 @@ class Line(asyncio.Protocol):
         self._splitter = Splitter()
         self._waiting: dict[int, tuple[asyncio.Future[Any], Method | None]] = {}
         self._last = 0
+        self._is_closing = False
         self._transport: asyncio.WriteTransport | None = None
         self.closed: asyncio.Future[None] = asyncio.get_running_loop().create_future()
 
@@ -87,8 +88,9 @@ class Line(asyncio.Protocol):
 
     def ask(self, topic: int, value: Any, method: Method | None = None) -> "asyncio.Future[Any]":
         """The future of the answer; whoever no longer waits for it lets it pass."""
-        if self._transport is None:
+        if self._transport is None or self._is_closing:
             raise _gone()
+        self._is_closing = topic == CLOSE  # a write that comes too late would cut the line before the answer is read
         self._last = self._last % _MOST_CALLS + 1
         frame = encode(self._last, topic, value)
         future: asyncio.Future[Any] = asyncio.get_running_loop().create_future()
