@@ -18,8 +18,9 @@ from noroshi.storage.sqlite import loop_writer
 from noroshi.storage.sqlite.checkpoints import Checkpoints
 from noroshi.storage.sqlite.connection import migrate, open_connection
 from noroshi.storage.sqlite.loop_writer import HELD_PATIENCE_MS, LoopWriter
+from noroshi.storage.sqlite.readers import ThreadReaders
 from noroshi.storage.sqlite.writer import CommitGroup
-from noroshi.storage.turns import Turn
+from noroshi.storage.turns import Statements, Turn
 
 
 class Ground:
@@ -46,6 +47,9 @@ class Ground:
             return name
 
         return asyncio.create_task(self.writer.turn("put", work, is_urgent=is_urgent))
+
+    def open_reader(self) -> apsw.Connection:
+        return open_connection(str(self.path), is_reader=True)
 
     def kept(self) -> list[str]:
         reader = apsw.Connection(str(self.path))
@@ -151,3 +155,29 @@ async def test_what_waits_at_the_end_is_kept(tmp_path: Path) -> None:
     with pytest.raises(ProblemError, match="store_unavailable"):
         await ground.put("late")
     assert ground.kept() == ["first", "second"]
+
+
+async def where_read(statements: Statements) -> tuple[str, list[str]]:
+    rows = statements.connection.execute("SELECT name FROM tenants WHERE tenant > 1")  # type: ignore[attr-defined]
+    return threading.current_thread().name, [name for (name,) in rows]
+
+
+async def test_what_is_brief_is_read_on_the_loop_and_everything_else_in_a_thread(ground: Ground) -> None:
+    readers = ThreadReaders(ground.open_reader, HandClock(), near=ground.group.connection)
+    await ground.put("kept")
+    here = threading.current_thread().name
+    assert await readers.read(where_read, is_brief=True) == (here, ["kept"])
+    thread, rows = await readers.read(where_read)
+    assert (thread.startswith("noroshi-reader"), rows) == (True, ["kept"])
+    readers.close()
+
+
+async def test_beside_a_turn_that_could_be_neither_kept_nor_undone_a_thread_reads(ground: Ground) -> None:
+    readers = ThreadReaders(ground.open_reader, HandClock(), near=ground.group.connection)
+    await ground.put("kept")
+    ground.group.connection.execute("BEGIN IMMEDIATE")
+    ground.group.connection.execute("INSERT INTO tenants (name) VALUES ('in doubt')")
+    thread, rows = await readers.read(where_read, is_brief=True)
+    assert (thread.startswith("noroshi-reader"), rows) == (True, ["kept"])
+    ground.group.connection.execute("ROLLBACK")
+    readers.close()

@@ -82,7 +82,9 @@ class StoredQueue:
         )
         claims: list[Claim] = []
         if turned.held:
-            claims = await self._readings.read(lambda reader: self._load(reader, lane, turned.held, turned.until))
+            claims = await self._readings.read(
+                lambda reader: self._load(reader, lane, turned.held, turned.until), is_brief=True
+            )
         return Taken(claims, turned.next_due_at, turned.has_more, turned.grant.wait, turned.grant.breaker)
 
     async def _load(self, reader: Statements, lane: Lane, held: Sequence[_Held], until: Instant) -> list[Claim]:

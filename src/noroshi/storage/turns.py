@@ -79,7 +79,9 @@ class Turns(Protocol):
 
 
 class Readings(Protocol):
-    async def read(self, question: Callable[[Statements], Coroutine[Any, Any, T]]) -> T: ...
+    async def read(self, question: Callable[[Statements], Coroutine[Any, Any, T]], *, is_brief: bool = False) -> T:
+        """The answer from one view of what is committed. A brief question takes no longer than a turn may."""
+        ...
 
 
 def as_instant(value: Any) -> Instant | None:

@@ -223,7 +223,12 @@ class PostgresReadings:
         self._pool = pool
         self._clock = clock
 
-    async def read(self, question: Callable[[Statements], Coroutine[Any, Any, T]]) -> T:
+    async def read(
+        self,
+        question: Callable[[Statements], Coroutine[Any, Any, T]],
+        *,
+        is_brief: bool = False,  # noqa: ARG002 - nothing here waits for anything else
+    ) -> T:
         try:
             async with self._pool.borrow() as connection:
                 is_loop_gone = False

@@ -58,7 +58,8 @@ def open_store(
     schema = migrate(connection)
     patience = HELD_PATIENCE_MS if is_apart else BUSY_PATIENCE_MS
     group = CommitGroup(connection, clock, meter, crash_points, on_full, patience)
-    readers = ThreadReaders(lambda: open_connection(path, vfs=vfs, is_reader=True), clock)
+    near = connection if is_apart else None  # its turns and these readings follow each other on the loop
+    readers = ThreadReaders(lambda: open_connection(path, vfs=vfs, is_reader=True), clock, near=near)
     checkpoints = Checkpoints(lambda: open_connection(path, vfs=vfs, synchronous=synchronous, cache_kib=1024))
     writer = (LoopWriter if is_apart else ThreadWriter)(group, checkpoints, on_broken)
     return SqliteStore(writer, readers, sealer, schema)
