@@ -190,10 +190,8 @@ class KeptStore(RemotePorts):
         code = self._keeper.end()
         if code == DIED:
             os._exit(DIED)
-        if not self._has_closed():
-            _log.error("keeper_died", status=code)
+        # Every call on the line has its answer by now, or the error that there is none.
+        failure = None if self._closing is None else self._closing.exception()
+        if self._closing is None or failure is not None:
+            _log.error("keeper_died", status=code, error=type(failure).__name__ if failure else None)
             self._on_broken()
-
-    def _has_closed(self) -> bool:
-        """By the time the line is lost every call on it has its answer, or the error that there is none."""
-        return self._closing is not None and self._closing.exception() is None
